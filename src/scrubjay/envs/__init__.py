@@ -1,0 +1,33 @@
+"""The paper's tasks, registered with Gymnasium as `scrubjay/<Name>-v0`.
+
+Entry points are strings, so that importing this package imports neither MuJoCo nor a task.
+Gymnasium's passive checker is left out: it checks types on every step, which costs more than the
+step of a toy task, and the tests run the stricter `check_env` on each of them. A task checks the
+actions it gets by itself.
+"""
+
+from gymnasium.envs.registration import register
+
+# name: (entry point, steps after which an episode is truncated)
+_TASKS = {
+    "GrowingTree": ("growing_tree:GrowingTree", 200),
+    "SparseMountainCar": ("mountain_car:SparseMountainCar", 999),
+    "PointUMaze": ("point_maze:PointUMaze", 1000),
+    "Point4Rooms": ("point_maze:Point4Rooms", 1000),
+    "Point4RoomsOneGoal": ("point_maze:Point4RoomsOneGoal", 1000),
+    "SafexpPointGoal": ("safexp:SafexpPointGoal", 1000),
+    "SafexpCarGoal": ("safexp:SafexpCarGoal", 1000),
+    "SparseFetchReach": ("fetch:SparseFetchReach", 50),
+}
+
+TASK_IDS = tuple(f"scrubjay/{name}-v0" for name in _TASKS)
+
+for _id, (_entry_point, _max_episode_steps) in zip(TASK_IDS, _TASKS.values(), strict=True):
+    register(
+        id=_id,
+        entry_point=f"scrubjay.envs.{_entry_point}",
+        max_episode_steps=_max_episode_steps,
+        disable_env_checker=True,
+    )
+
+__all__ = ["TASK_IDS"]
