@@ -1,0 +1,20 @@
+"""From an observation to the key that the memory is asked with."""
+
+from scrubjay.embedding.base import Embedding, load_embedding
+from scrubjay.embedding.chain import Chain
+from scrubjay.embedding.normalize import FrozenNormalizer, RunningNormalizer
+from scrubjay.embedding.project import RandomProjection
+from scrubjay.embedding.scale import BoundsScaler
+from scrubjay.embedding.select import Identity, SelectKeys
+
+__all__ = [
+    "BoundsScaler",
+    "Chain",
+    "Embedding",
+    "FrozenNormalizer",
+    "Identity",
+    "RandomProjection",
+    "RunningNormalizer",
+    "SelectKeys",
+    "load_embedding",
+]

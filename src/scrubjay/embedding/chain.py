@@ -1,0 +1,74 @@
+"""Several stages, one behind the other."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.embedding.base import Bounds, Embedding, Vector, load_embedding
+from scrubjay.embedding.flatten import Flattener
+
+
+class Chain(Embedding):
+    """Each stage embeds what the one before it gives; the first selects entries of a Dict."""
+
+    name = "chain"
+
+    def __init__(self, stages: Sequence[Embedding | Mapping[str, Any]]) -> None:
+        if not stages:
+            raise ValueError("a chain needs at least one stage, none came")
+        self.stages = tuple(
+            stage if isinstance(stage, Embedding) else load_embedding(stage) for stage in stages
+        )
+
+    def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
+        return self.stages[0].flattener(space)
+
+    def bind(self, bounds: Bounds, seed: int) -> Bounds:
+        self.input_dim = len(bounds[0])
+        for stage in self.stages:
+            bounds = stage.bind(bounds, seed)
+        self.key_dim = self.stages[-1].key_dim
+        self._between = [np.empty(stage.key_dim) for stage in self.stages[:-1]]
+        return bounds
+
+    def _steps(self, vector: Vector, out: Vector) -> Iterator[tuple[Embedding, Vector, Vector]]:
+        sources, targets = [vector, *self._between], [*self._between, out]
+        return zip(self.stages, sources, targets, strict=True)
+
+    def embed(self, vector: Vector, out: Vector) -> None:
+        for stage, source, target in self._steps(vector, out):
+            stage.embed(source, target)
+
+    def observe(self, vector: Vector, out: Vector) -> None:
+        for stage, source, target in self._steps(vector, out):
+            stage.observe(source, target)
+            if not stage.ready:
+                return
+
+    @property
+    def ready(self) -> bool:
+        return all(stage.ready for stage in self.stages)
+
+    def end_episode(self) -> None:
+        for stage in self.stages:
+            stage.end_episode()
+
+    def config(self) -> dict[str, Any]:
+        return {"name": self.name, "stages": [stage.config() for stage in self.stages]}
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            f"{index}.{key}": array
+            for index, stage in enumerate(self.stages)
+            for key, array in stage.state().items()
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        for index, stage in enumerate(self.stages):
+            prefix = f"{index}."
+            stage.restore(
+                {key[len(prefix) :]: a for key, a in state.items() if key.startswith(prefix)}
+            )

@@ -1,0 +1,85 @@
+"""From what an environment gives to one flat vector."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+
+class Flattener:
+    """Copies an observation into a float64 vector, and refuses what does not fit."""
+
+    def __init__(self, space: gymnasium.Space[Any], keys: tuple[str, ...] | None = None) -> None:
+        self.keys = _selected_keys(space, keys)
+        parts = _parts(space, self.keys)
+        self.shapes = tuple(part.shape for part in parts)
+        self.sizes = tuple(int(np.prod(shape)) for shape in self.shapes)
+        self.size = sum(self.sizes)
+        self.bounds = (
+            np.concatenate([np.ravel(part.low).astype(np.float64) for part in parts]),
+            np.concatenate([np.ravel(part.high).astype(np.float64) for part in parts]),
+        )
+
+    def into(self, observation: Any, out: Vector) -> None:
+        """Write the observation into `out`; a wrong shape or type is a clear error."""
+        if self.keys is None:
+            _copy(observation, self.shapes[0], out)
+            return
+        start = 0
+        for key, shape, size in zip(self.keys, self.shapes, self.sizes, strict=True):
+            _copy(observation[key], shape, out[start : start + size])
+            start += size
+
+    def is_batch(self, observation: Any) -> bool:
+        """Whether this is a stack of observations: one more leading dimension."""
+        first = observation if self.keys is None else observation[self.keys[0]]
+        return np.ndim(first) == len(self.shapes[0]) + 1
+
+    def unstack(self, observations: Any) -> list[Any]:
+        """The single observations of a stack."""
+        if self.keys is None:
+            return list(observations)
+        count = len(observations[self.keys[0]])
+        return [{key: observations[key][i] for key in self.keys} for i in range(count)]
+
+
+def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:
+    part = np.asarray(part)
+    if part.shape != shape:
+        raise ValueError(f"an observation of shape {shape} was expected, {part.shape} came")
+    if part.dtype.kind not in "fiub":
+        raise TypeError(f"a numeric observation was expected, dtype {part.dtype} came")
+    out[:] = part if len(shape) == 1 else part.ravel()
+
+
+def _selected_keys(
+    space: gymnasium.Space[Any], keys: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    if isinstance(space, gymnasium.spaces.Dict):
+        return keys if keys is not None else tuple(space.spaces)
+    if keys is not None:
+        raise TypeError(f"the entries {keys} can be selected from a Dict, but this is {space}")
+    return None
+
+
+def _parts(space: gymnasium.Space[Any], keys: tuple[str, ...] | None) -> list[gymnasium.spaces.Box]:
+    if keys is None:
+        return [_require_box(space)]
+    if not isinstance(space, gymnasium.spaces.Dict):
+        raise TypeError(f"a Dict observation was expected, this is {space}")
+    unknown = [key for key in keys if key not in space.spaces]
+    if unknown:
+        raise ValueError(f"the observation has no entry {unknown}; it has {list(space.spaces)}")
+    return [_require_box(space.spaces[key]) for key in keys]
+
+
+def _require_box(space: Any) -> gymnasium.spaces.Box:
+    if not isinstance(space, gymnasium.spaces.Box):
+        raise TypeError(
+            f"Box observations (or a Dict of them) can be remembered, this is {space}; "
+            "gymnasium.wrappers.FlattenObservation may help"
+        )
+    return space

@@ -1,0 +1,129 @@
+"""Normalisers: (x - mean) / standard deviation, with the statistics of the training so far.
+
+`RunningNormalizer` is what the published code did: the statistics move for ever, and keys stay
+where they were written, in the coordinates of their time. `FrozenNormalizer` learns from the first
+steps only, so that a key means the same for ever.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded
+
+# The published code's constants: the weight of the prior (mean 0, variance 1), and what keeps the
+# denominator from zero.
+PRIOR_COUNT = 1e-4
+VARIANCE_FLOOR = 1e-8
+
+
+@njit(cache=True)
+def _update(vector: Vector, count: Vector, mean: Vector, variance: Vector) -> None:
+    """Merge one observation into the statistics (parallel variance with a batch of one)."""
+    total = count[0] + 1.0
+    for i in range(vector.shape[0]):
+        delta = vector[i] - mean[i]
+        squares = variance[i] * count[0] + delta * delta * count[0] / total
+        mean[i] += delta / total
+        variance[i] = squares / total
+    count[0] = total
+
+
+@njit(cache=True)
+def _normalize(vector: Vector, mean: Vector, variance: Vector, floor: float, out: Vector) -> None:
+    for i in range(vector.shape[0]):
+        out[i] = (vector[i] - mean[i]) / np.sqrt(variance[i] + floor)
+
+
+@njit(cache=True)
+def _update_and_normalize(
+    vector: Vector, count: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
+) -> None:
+    _update(vector, count, mean, variance)
+    _normalize(vector, mean, variance, floor, out)
+
+
+class RunningNormalizer(Embedding):
+    """Statistics of all observations so far, each counted before it is normalised."""
+
+    name = "running_normalizer"
+
+    def bind(self, bounds: Bounds, seed: int) -> Bounds:  # noqa: ARG002
+        self.input_dim = self.key_dim = len(bounds[0])
+        self._count = np.array([PRIOR_COUNT])
+        self._mean = np.zeros(self.key_dim)
+        self._variance = np.ones(self.key_dim)
+        return unbounded(self.key_dim)
+
+    def embed(self, vector: Vector, out: Vector) -> None:
+        _normalize(vector, self._mean, self._variance, VARIANCE_FLOOR, out)
+
+    def observe(self, vector: Vector, out: Vector) -> None:
+        _update_and_normalize(vector, self._count, self._mean, self._variance, VARIANCE_FLOOR, out)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "count": self._count.copy(),
+            "mean": self._mean.copy(),
+            "variance": self._variance.copy(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._count[:] = state["count"]
+        self._mean[:] = state["mean"]
+        self._variance[:] = state["variance"]
+
+
+class FrozenNormalizer(RunningNormalizer):
+    """Statistics of the first `n_steps` observations, frozen at the end of the episode they end in.
+
+    Until then there are no keys: the agent holds the episodes back and writes them when it freezes.
+    """
+
+    name = "frozen_normalizer"
+
+    def __init__(self, n_steps: int = 1000) -> None:
+        if n_steps < 2:
+            raise ValueError(f"statistics need at least 2 steps, n_steps={n_steps} came")
+        self.n_steps = n_steps
+
+    def bind(self, bounds: Bounds, seed: int) -> Bounds:
+        bounds = super().bind(bounds, seed)
+        self._count[0] = 0.0
+        self._frozen = False
+        return bounds
+
+    @property
+    def ready(self) -> bool:
+        return self._frozen
+
+    def end_episode(self) -> None:
+        if not self._frozen and self._count[0] >= self.n_steps:
+            self._freeze()
+
+    def _freeze(self) -> None:
+        # A dimension that never moved tells nothing of its scale: leave it as it is.
+        self._variance[self._variance < 1e-12] = 1.0
+        self._frozen = True
+
+    def embed(self, vector: Vector, out: Vector) -> None:
+        _normalize(vector, self._mean, self._variance, 0.0, out)
+
+    def observe(self, vector: Vector, out: Vector) -> None:
+        if self._frozen:
+            self.embed(vector, out)
+        else:
+            _update(vector, self._count, self._mean, self._variance)
+
+    def config(self) -> dict[str, Any]:
+        return {"name": self.name, "n_steps": self.n_steps}
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {**super().state(), "frozen": np.array([self._frozen])}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().restore(state)
+        self._frozen = bool(state["frozen"][0])

@@ -1,0 +1,42 @@
+"""The paper's random projection."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded
+from scrubjay.randomness import Stream, generator
+
+
+class RandomProjection(Embedding):
+    """s_new = A s_ori with the entries of A drawn from N(0, 1), unscaled, as in Section IV.
+
+    The matrix comes from the seed and is saved with the agent: without it a memory is worthless.
+    """
+
+    name = "projection"
+
+    def __init__(self, dim: int) -> None:
+        if dim < 1:
+            raise ValueError(f"a projection to at least 1 dimension was expected, {dim} came")
+        self.dim = dim
+
+    def bind(self, bounds: Bounds, seed: int) -> Bounds:
+        self.input_dim, self.key_dim = len(bounds[0]), self.dim
+        shape = (self.input_dim, self.dim)
+        self.matrix = generator(seed, Stream.EMBEDDING).standard_normal(shape)
+        return unbounded(self.dim)
+
+    def embed(self, vector: Vector, out: Vector) -> None:
+        np.dot(vector, self.matrix, out=out)
+
+    def config(self) -> dict[str, Any]:
+        return {"name": self.name, "dim": self.dim}
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {"matrix": self.matrix.copy()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self.matrix = np.ascontiguousarray(state["matrix"], dtype=np.float64)
