@@ -1,0 +1,1 @@
+"""Many runs: reading them, their statistics, figures and the report."""
