@@ -1,0 +1,334 @@
+"""A point robot in mazes, paid at its goals: PointUMaze, Point4Rooms and any map of one's own.
+
+After mujoco-maze (Apache-2.0), with which the paper's figures were made; written anew for MuJoCo 3.
+The robot turns and jumps by its action, MuJoCo then moves it by the velocity that it has from
+earlier collisions, and a rule of its own keeps it from passing through walls.
+"""
+
+from collections.abc import Sequence
+from math import cos, hypot, inf, pi, sin
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from scrubjay.envs.maze_map import CELL, HALF_CELL, Goal, MazeMap
+from scrubjay.envs.mujoco_task import MujocoTask, mujoco
+
+Array = npt.NDArray[np.float64]
+
+MAX_VELOCITY = 10.0
+GOAL_DISTANCE = 0.6
+SHORTEST_MOVE = 1e-8
+RESTITUTION = 0.8
+START_POSITION = 0.1  # half width of the uniform distribution
+START_VELOCITY = 0.1  # standard deviation of the normal distribution
+
+U_MAZE = """
+#####
+#R  #
+### #
+#   #
+#####
+"""
+FOUR_ROOMS = """
+#########
+#   #   #
+#       #
+#   #   #
+## ### ##
+#   #   #
+#       #
+#R  #   #
+#########
+"""
+
+
+class PointMaze(MujocoTask):
+    """A point robot in a maze drawn as text, paid at its goals.
+
+    `PointMaze(["#####", "#R G#", "#####"])` is a maze. `#` is a block, `R` the start, `G` a goal
+    that pays 1, a space is free; `goals` adds others as (x, y) or (x, y, reward), with the start
+    at the origin, 4 to a cell, x along the columns and y along the rows (so a picture, with y
+    upwards, shows the map's last row on top).
+
+    Actions: displacement forwards in [-1, 1] and turn in [-0.25, 0.25], clipped to that.
+    Observations: x, y, heading; with `full_observation` also the three velocities and a
+    thousandth of the steps since the start. Coming within 0.6 of any goal ends the episode and
+    pays the goal's reward; every other step pays `step_reward` (-0.0001 in the original, 0 here).
+    An episode starts within 0.1 of the origin in position and heading, with normally distributed
+    velocities of standard deviation 0.1.
+
+    `info`: `is_success` (at a goal that pays most), `goal_index` (-1 away from all),
+    `goal_reward`, and `wall_hit` (0 no wall, 1 thrown back, 2 stopped).
+    """
+
+    def __init__(
+        self,
+        map: str | Sequence[str],
+        goals: Sequence[Sequence[float]] = (),
+        *,
+        full_observation: bool = False,
+        step_reward: float = 0.0,
+        render_mode: str | None = None,
+        width: int = 480,
+        height: int = 480,
+    ) -> None:
+        self.maze = MazeMap(map)
+        self.goals = self.maze.goals(goals)
+        self.full_observation = full_observation
+        self.step_reward = float(step_reward)
+        self._best_reward = max(goal.reward for goal in self.goals)
+        self._goal_centers = np.array([(goal.x, goal.y) for goal in self.goals])
+        self._walls = self.maze.wall_lines
+        self._steps = 0
+        self.action_space = gym.spaces.Box(
+            np.array([-1.0, -0.25], np.float32), np.array([1.0, 0.25], np.float32)
+        )
+        self.observation_space = observation_space(self.maze, full_observation)
+        mjcf = maze_mjcf(self.maze, self.goals)
+        super().__init__(mjcf, render_mode=render_mode, width=width, height=height)
+
+    def start_state(self) -> tuple[Array, Array]:
+        qpos = self.np_random.uniform(-START_POSITION, START_POSITION, 3)
+        qvel = START_VELOCITY * self.np_random.standard_normal(3)
+        return qpos, qvel
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        self._steps = 0
+        return super().reset(seed=seed, options=options)
+
+    def observe(self) -> Array:
+        if self.full_observation:
+            return np.array([*self.qpos.tolist(), *self.qvel.tolist(), 0.001 * self._steps])
+        return self.qpos.copy()
+
+    def step(
+        self, action: npt.NDArray[np.floating[Any]]
+    ) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        forward, turn = self.inside_box(action)
+        x, y = move(self.qpos, self.qvel, forward, turn)
+        mujoco.mj_step(self.model, self.data)
+        wall_hit, goal_index = settle(self.qpos, x, y, self._walls, self._goal_centers)
+        self._steps += 1
+        self._show()
+        at_goal = goal_index >= 0
+        goal_reward = self.goals[goal_index].reward if at_goal else 0.0
+        info = {
+            "is_success": at_goal and goal_reward == self._best_reward,
+            "goal_index": goal_index,
+            "goal_reward": goal_reward,
+            "wall_hit": wall_hit,
+        }
+        return self.observe(), goal_reward if at_goal else self.step_reward, at_goal, False, info
+
+
+class PointUMaze(PointMaze):
+    """The paper's PointUMaze: round two corners to the goal at (0, 8)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(U_MAZE, [(0.0, 8.0)], **options)
+
+
+class Point4Rooms(PointMaze):
+    """The paper's Point4Rooms: the goal at (24, -24), and on the way two sub-goals that pay half.
+
+    A sub-goal ends the episode too, so that a greedy agent may settle for 0.5, as in the paper.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        goals = [(24.0, -24.0, 1.0), (0.0, -24.0, 0.5), (24.0, 0.0, 0.5)]
+        super().__init__(FOUR_ROOMS, goals, **options)
+
+
+class Point4RoomsOneGoal(PointMaze):
+    """Point4Rooms without its sub-goals."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(FOUR_ROOMS, [(24.0, -24.0)], **options)
+
+
+def observation_space(maze: MazeMap, full: bool) -> gym.spaces.Box:
+    """Bounds for x and y, which walls keep; none for heading and velocities, which leave theirs.
+
+    The heading is wrapped to +-pi before the physics, and the velocities are clipped before it,
+    so that both may be larger when they are observed.
+    """
+    low, high = maze.corners()
+    unbounded = [inf] * (5 if full else 1)
+    return gym.spaces.Box(
+        np.array([*low, *(-bound for bound in unbounded)]),
+        np.array([*high, *unbounded]),
+        dtype=np.float64,
+    )
+
+
+# The compiled part of a step.
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def move(qpos: Array, qvel: Array, forward: float, turn: float) -> tuple[float, float]:
+    """Turn, then jump along the new heading, and bound the velocities; returns the old x and y."""
+    x, y, heading = qpos[0], qpos[1], qpos[2] + turn
+    if heading < -pi:
+        heading += 2 * pi
+    elif heading > pi:
+        heading -= 2 * pi
+    qpos[0] = x + forward * cos(heading)
+    qpos[1] = y + forward * sin(heading)
+    qpos[2] = heading
+    for i in range(3):
+        qvel[i] = min(max(qvel[i], -MAX_VELOCITY), MAX_VELOCITY)
+    return x, y
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def settle(qpos: Array, old_x: float, old_y: float, walls: Array, goals: Array) -> tuple[int, int]:
+    """Apply the wall rule to the way from old to qpos; returns its status and the goal reached."""
+    qpos[0], qpos[1], status = apply_walls(walls, old_x, old_y, qpos[0], qpos[1])
+    for index in range(len(goals)):
+        if hypot(qpos[0] - goals[index, 0], qpos[1] - goals[index, 1]) <= GOAL_DISTANCE:
+            return status, index
+    return status, -1
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def apply_walls(
+    walls: Array, old_x: float, old_y: float, new_x: float, new_y: float
+) -> tuple[float, float, int]:
+    """Where a move ends, and 0 if no wall was in its way, 1 if it was thrown back, 2 if stopped.
+
+    The end is mirrored at the nearest line crossed and drawn towards the crossing by a fifth of
+    its distance; if that place lies behind a line too, the robot stays where it was.
+    """
+    wall, x, y = first_crossing(walls, old_x, old_y, new_x, new_y)
+    if wall < 0:
+        return new_x, new_y, 0
+    mirrored_x, mirrored_y = new_x, new_y
+    if walls[wall, 0] == walls[wall, 2]:
+        mirrored_x = 2 * walls[wall, 0] - new_x
+    else:
+        mirrored_y = 2 * walls[wall, 1] - new_y
+    end_x = x + RESTITUTION * (mirrored_x - x)
+    end_y = y + RESTITUTION * (mirrored_y - y)
+    if first_crossing(walls, old_x, old_y, end_x, end_y)[0] >= 0:
+        return old_x, old_y, 2
+    return end_x, end_y, 1
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def first_crossing(
+    walls: Array, old_x: float, old_y: float, new_x: float, new_y: float
+) -> tuple[int, float, float]:
+    """The wall line crossed nearest to old, the first of equally near ones, and where; -1 if none.
+
+    Touching counts. A way exactly along a line has no one crossing point and does not count.
+    """
+    best, best_x, best_y, best_distance = -1, 0.0, 0.0, inf
+    way_x, way_y = new_x - old_x, new_y - old_y
+    if hypot(way_x, way_y) <= SHORTEST_MOVE:
+        return best, best_x, best_y
+    for i in range(len(walls)):
+        x1, y1 = walls[i, 0], walls[i, 1]
+        wall_x, wall_y = walls[i, 2] - x1, walls[i, 3] - y1
+        # Sides of the wall's line on which the ends of the way lie, and the other way round.
+        old_side = wall_x * (old_y - y1) - wall_y * (old_x - x1)
+        new_side = wall_x * (new_y - y1) - wall_y * (new_x - x1)
+        if old_side * new_side > 0:
+            continue
+        side1 = way_x * (y1 - old_y) - way_y * (x1 - old_x)
+        side2 = way_x * (walls[i, 3] - old_y) - way_y * (walls[i, 2] - old_x)
+        across = wall_x * way_y - wall_y * way_x
+        if side1 * side2 > 0 or across == 0:
+            continue
+        share = -old_side / across
+        x, y = old_x + share * way_x, old_y + share * way_y
+        distance = hypot(x - old_x, y - old_y)
+        if distance < best_distance:
+            best, best_x, best_y, best_distance = i, x, y, distance
+    return best, best_x, best_y
+
+
+# The model.
+
+RED = "0.85 0.2 0.17 1"
+GREEN = "0.25 0.62 0.3 1"
+
+
+def maze_mjcf(maze: MazeMap, goals: Sequence[Goal]) -> str:
+    """The maze in MuJoCo's own format.
+
+    The floor is only drawn. Since MuJoCo 3.0 rounding makes the sphere, which touches the floor at
+    distance 0, brake in half of the steps, which it never did when the paper's figures were made.
+    """
+    return f"""
+<mujoco model="point maze">
+  <compiler inertiafromgeom="true"/>
+  <option timestep="0.02" integrator="RK4"/>
+  <visual>
+    <headlight ambient="0.55 0.55 0.55" diffuse="0.4 0.4 0.4" specular="0 0 0"/>
+    <quality shadowsize="2048"/>
+  </visual>
+  <default>
+    <joint armature="0" damping="0" limited="false"/>
+    <geom condim="3" conaffinity="0" contype="1" density="100" friction="1 0.5 0.5" margin="0"/>
+  </default>
+  <asset>
+    <texture name="sky" type="skybox" builtin="flat" rgb1="1 1 1" width="16" height="16"/>
+  </asset>
+  <worldbody>
+    {_surroundings(maze)}
+    {"".join(_block(*maze.center(cell)) for cell in maze.cells("#"))}
+    {_goal_markers(goals)}
+    <body name="torso">
+      <geom type="sphere" size="0.5" pos="0 0 0.5" solimp="0.9 0.99 0.001" rgba="0.2 0.4 0.7 1"/>
+      <geom type="box" size="0.5 0.1 0.1" pos="0.6 0 0.5" solimp="0.9 0.99 0.001"
+            rgba="0.95 0.6 0.1 1"/>
+      <joint name="x" type="slide" axis="1 0 0"/>
+      <joint name="y" type="slide" axis="0 1 0"/>
+      <joint name="heading" type="hinge" axis="0 0 1"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor joint="x" ctrllimited="true" ctrlrange="-1 1"/>
+    <motor joint="heading" ctrllimited="true" ctrlrange="-0.25 0.25"/>
+  </actuator>
+</mujoco>"""
+
+
+def _surroundings(maze: MazeMap) -> str:
+    """Floor, light and the camera that sees all of the maze from above."""
+    n_rows, n_columns = len(maze.rows), len(maze.rows[0])
+    left, low = maze.center((0, 0))
+    x, y = left + HALF_CELL * (n_columns - 1), low + HALF_CELL * (n_rows - 1)
+    span = CELL * max(n_rows, n_columns)
+    # A narrow view from far away looks almost straight down everywhere: tan(10 degrees) = 0.176.
+    distance = span / (2 * 0.176) + 2
+    return f"""
+    <geom name="floor" type="plane" contype="0" conaffinity="0" pos="{x} {y} 0"
+          size="{HALF_CELL * n_columns} {HALF_CELL * n_rows} 1" rgba="0.96 0.94 0.89 1"/>
+    <light directional="true" pos="{x} {y} 30" dir="0.3 -0.4 -1" diffuse="0.35 0.35 0.35"
+           specular="0 0 0"/>
+    <camera name="top" pos="{x} {y} {distance}" fovy="20"/>"""
+
+
+def _block(x: float, y: float) -> str:
+    size = f"{HALF_CELL} {HALF_CELL} 1"
+    return f"""
+    <geom type="box" pos="{x} {y} 1" size="{size}" conaffinity="1" rgba="0.42 0.46 0.53 1"/>"""
+
+
+def _goal_markers(goals: Sequence[Goal]) -> str:
+    best = max(goal.reward for goal in goals)
+    return "".join(_marker(goal, RED if goal.reward == best else GREEN) for goal in goals)
+
+
+def _marker(goal: Goal, color: str) -> str:
+    return f"""
+    <site type="sphere" pos="{goal.x} {goal.y} 0.4" size="0.4" rgba="{color}"/>
+    <site type="cylinder" pos="{goal.x} {goal.y} 0.02" size="{GOAL_DISTANCE} 0.02"
+          rgba="{color[:-1]}0.35"/>"""
