@@ -195,7 +195,7 @@ def _pairs(
 
 
 def _too_few(strata: Sequence[Array]) -> bool:
-    return min(scores.shape[0] for scores in strata) < FEWEST_RUNS
+    return min(len(scores) for scores in strata) < FEWEST_RUNS
 
 
 def _resample(strata: Sequence[Array], n_resamples: int, generator: np.random.Generator) -> Array:
