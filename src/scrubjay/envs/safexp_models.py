@@ -16,7 +16,7 @@ WALL_HALF_SIZE = 0.2
 GOAL_RADIUS = 0.2
 GOAL_HEIGHT = 0.11
 ROBOT_HEIGHT = 0.1
-CAMERA_ELEVATION = math.radians(62)
+CAMERA_ELEVATION = math.radians(68)
 
 _SENSORS = """
     <accelerometer site="robot"/>{ball}
@@ -90,7 +90,6 @@ _WORLD = """<mujoco model="{name}">
   <visual>
     <global offwidth="1920" offheight="1080"/>
     <headlight ambient="0.35 0.35 0.35" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
-    <quality shadowsize="4096"/>
   </visual>
   <asset>
     <texture name="sky" type="skybox" builtin="gradient" rgb1="0.93 0.95 0.98"
@@ -104,7 +103,7 @@ _WORLD = """<mujoco model="{name}">
     <material name="wheel" rgba="0.15 0.15 0.18 1" specular="0.3"/>
   </asset>
   <worldbody>
-    <light directional="true" pos="0 0 5" dir="-0.25 0.35 -1" diffuse="0.5 0.5 0.5"
+    <light directional="true" castshadow="false" dir="-0.25 0.35 -1" diffuse="0.5 0.5 0.5"
            specular="0.1 0.1 0.1"/>
     <camera name="overview" pos="{camera}" xyaxes="1 0 0 {camera_up}"/>
     <geom name="floor" type="plane" size="3.5 3.5 0.1" material="floor"/>{walls}
