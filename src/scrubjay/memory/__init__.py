@@ -1,0 +1,15 @@
+"""What is remembered: rows of key, value and payload, found again by nearness."""
+
+from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
+from scrubjay.memory.episodic_memory import EpisodicMemory
+from scrubjay.memory.kdtree import KDTree
+from scrubjay.memory.writing import Outcome
+
+__all__ = [
+    "ArchiveError",
+    "EpisodicMemory",
+    "KDTree",
+    "Outcome",
+    "read_archive",
+    "write_archive",
+]

@@ -1,0 +1,138 @@
+"""What is stored beside the keys: values, stamps, recency and the payload of each row.
+
+The payload of a row is one record of bytes, laid out as a NumPy structured type; a column is a view
+into the records. So compiled code moves a whole row without knowing its columns.
+"""
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
+"""A length, a shape, or (shape, dtype); float32 unless said."""
+
+RESERVED = ("key", "keys", "value", "values", "rewards", "gamma", "last_value", "row", "rows")
+
+# Entries of `counters`.
+N_ROWS, CLOCK, OLDEST, NEWEST = 0, 1, 2, 3
+
+# Columns of `links`.
+OLDER, NEWER = 0, 1
+
+
+class TableArrays(NamedTuple):
+    """All state of a memory outside its tree."""
+
+    values: npt.NDArray[np.float32]
+    """(rows,): the stored return of each row."""
+    stamps: npt.NDArray[np.int64]
+    """(rows,): the clock when the row last changed."""
+    links: npt.NDArray[np.int32]
+    """(rows, 2): the next older and the next newer row of the recency list, or -1."""
+    records: npt.NDArray[np.uint8]
+    """(rows, bytes): the payload."""
+    counters: npt.NDArray[np.int64]
+    """Number of rows, clock, oldest row and newest row (-1 if none)."""
+
+
+def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
+    return TableArrays(
+        np.zeros(n_rows, np.float32),
+        np.zeros(n_rows, np.int64),
+        np.full((n_rows, 2), -1, np.int32),
+        np.zeros((n_rows, record.itemsize), np.uint8),
+        np.array([0, 0, -1, -1], np.int64),
+    )
+
+
+def grown_table(table: TableArrays, record: np.dtype[Any], n_rows: int) -> TableArrays:
+    grown = empty_table(record, n_rows)
+    for source, target in zip(table, grown, strict=True):
+        target[: len(source)] = source
+    return grown
+
+
+def copied_table(table: TableArrays) -> TableArrays:
+    return TableArrays(*(array.copy() for array in table))  # type: ignore[arg-type]
+
+
+def record_type(columns: Mapping[str, ColumnSpec]) -> np.dtype[Any]:
+    """The structured type of one row's payload."""
+    if not isinstance(columns, Mapping):
+        raise TypeError(f'columns must be a mapping such as {{"action": 2}}, got {columns!r}')
+    fields = [(check_name(name), *column_type(name, spec)) for name, spec in columns.items()]
+    return np.dtype([(name, dtype, shape) for name, shape, dtype in fields], align=True)
+
+
+def check_name(name: str) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
+        raise ValueError(f"a column's name must be a Python identifier, got {name!r}")
+    if name in RESERVED or name == "distance_threshold":
+        raise ValueError(f"a column cannot be called {name!r}: that name is taken by an argument")
+    return name
+
+
+def column_type(name: str, spec: ColumnSpec) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    shape: Any = spec
+    dtype: Any = np.float32
+    if isinstance(spec, tuple) and len(spec) == 2 and not isinstance(spec[1], int | np.integer):
+        shape, dtype = spec
+    try:
+        shape = tuple(map(operator.index, shape if isinstance(shape, tuple) else (shape,)))
+        dtype = np.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        shape = (0,)
+    if min(shape, default=1) < 1 or dtype.kind not in "fiub" or dtype.itemsize > 8:
+        raise ValueError(
+            f"column {name!r} must be a length, a shape or (shape, dtype) with sizes of at least 1 "
+            f"and a real dtype of at most 8 bytes, got {spec!r}"
+        )
+    return shape, dtype
+
+
+def columns_of(
+    record: np.dtype[Any], records: npt.NDArray[np.uint8]
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns as views into the records."""
+    if record.itemsize == 0:
+        return {}
+    rows = records.view(record)[:, 0]
+    return {name: rows[name] for name in record.names or ()}
+
+
+def exponent_masks(record: np.dtype[Any]) -> npt.NDArray[np.int64]:
+    """Where the two highest bytes of each float in a record are, and their exponent bits.
+
+    A float is NaN or infinite exactly if all bits of its exponent are set, which compiled code can
+    test on the bytes of any mix of columns.
+    """
+    masks = {2: 0x7C00, 4: 0x7F80, 8: 0x7FF0}
+    found = []
+    for name in record.names or ():
+        dtype, offset = record.fields[name][:2]  # type: ignore[index]
+        if dtype.base.kind == "f":
+            size = dtype.base.itemsize
+            for i in range(math.prod(dtype.shape)):
+                found.append((offset + (i + 1) * size - 2, masks[size]))
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def fill_column(target: npt.NDArray[Any], name: str, given: npt.ArrayLike) -> None:
+    """Copy given numbers into a column of the same shape, refusing what it cannot hold."""
+    array = np.asarray(given)
+    if array.shape != target.shape:
+        raise ValueError(f"column {name!r} expects shape {target.shape}, got {array.shape}")
+    if array.dtype == target.dtype:
+        target[...] = array
+        return
+    kind = target.dtype.kind
+    if array.dtype.kind not in {"f": "fiub", "i": "iub", "u": "iub", "b": "b"}[kind]:
+        raise TypeError(f"column {name!r} holds {target.dtype}, got dtype {array.dtype}")
+    with np.errstate(over="ignore"):
+        target[...] = array
+    if kind in "iu" and not np.array_equal(target, array):
+        raise ValueError(f"column {name!r} holds {target.dtype}, too small for {given!r}")

@@ -1,0 +1,96 @@
+"""The arrays of the kd-tree: what each number means, how they are made and how they grow.
+
+`kdtree.py` explains the tree; this file fixes its layout for the compiled functions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+BUCKET = 32
+"""A leaf holds at most this many rows."""
+
+LEAF_FILL = 24
+"""A subtree of at most this many rows is one leaf whenever it is built."""
+
+HEAVY, WHOLE = 7, 10
+"""No child holds more than HEAVY / WHOLE of its parent's rows."""
+
+ROWS_PER_LEAF = 8
+"""A leaf beside a sibling holds at least 3/10 of LEAF_FILL + 1 rows, so at least this many."""
+
+STACK = 128
+"""More than twice the depth of a tree of 2^31 rows, log(2^31 / LEAF_FILL) / log(10 / 7) < 52."""
+
+NO_ROW = 2**31
+"""Larger than every row id."""
+
+# Columns of `nodes`. The first three hold a number for each side: left, right.
+CHILD, SIZE, FIRST_ROW = 0, 2, 4
+SPLIT_DIM, SPLIT_ROW = 6, 7
+NODE_WIDTH = 8
+
+# Columns of node 0, whose right side is no subtree: the heads of the lists of free records.
+FREE_NODE, FREE_LEAF = CHILD + 1, SIZE + 1
+
+
+class TreeArrays(NamedTuple):
+    """All state of a tree. Compiled readers take this tuple and write to none of it."""
+
+    keys: npt.NDArray[np.float32]
+    """(rows, D): the key of each row."""
+    nodes: npt.NDArray[np.int32]
+    """(records, 8): children, sizes and smallest row ids of both sides, split dimension and row.
+    A child is a node if positive, else ~leaf. Node 0 is the head: its left child is the tree.
+    Leaf 0 is never used."""
+    boxes: npt.NDArray[np.float32]
+    """(records, 1 + 4 D): split value; lowest and highest corner of the left, then right child."""
+    buckets: npt.NDArray[np.int32]
+    """(records, BUCKET): the row ids of each leaf, as many as its parent says."""
+
+
+def n_records(n_rows: int) -> int:
+    """Leaves (and nodes, head included) that a tree of so many rows can ever need."""
+    return n_rows // ROWS_PER_LEAF + 2
+
+
+def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:
+    """A tree with room for the row ids below `n_rows`, none of them in it yet."""
+    records = n_records(n_rows)
+    tree = TreeArrays(
+        np.zeros((n_rows, key_dim), np.float32),
+        np.zeros((records, NODE_WIDTH), np.int32),
+        np.zeros((records, 1 + 4 * key_dim), np.float32),
+        np.zeros((records, BUCKET), np.int32),
+    )
+    tree.nodes[0, CHILD] = ~1
+    tree.nodes[0, FIRST_ROW] = NO_ROW - 1
+    _free(tree.nodes, CHILD, tree.nodes[0], FREE_NODE, 1)
+    _free(tree.buckets, 0, tree.nodes[0], FREE_LEAF, 2)
+    return tree
+
+
+def grown_tree(tree: TreeArrays, n_rows: int) -> TreeArrays:
+    """The same tree with room for `n_rows` rows."""
+    old = len(tree.nodes)
+    grown = empty_tree(tree.keys.shape[1], n_rows)
+    for source, target in zip(tree, grown, strict=True):
+        target[: len(source)] = source
+    _free(grown.nodes, CHILD, grown.nodes[0], FREE_NODE, old)
+    _free(grown.buckets, 0, grown.nodes[0], FREE_LEAF, old)
+    return grown
+
+
+def _free(
+    records: npt.NDArray[np.int32],
+    link: int,
+    heads: npt.NDArray[np.int32],
+    head: int,
+    first: int,
+) -> None:
+    """Put all records from `first` on before the free ones; 0, which is never free, ends a list."""
+    if first < len(records):
+        records[first:, link] = np.arange(first + 1, len(records) + 1)
+        records[-1, link] = heads[head]
+        heads[head] = first

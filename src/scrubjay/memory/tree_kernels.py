@@ -1,0 +1,452 @@
+"""The compiled functions of the kd-tree: search, add, remove, build.
+
+A `place` names one side of one node, and so the subtree that hangs there: 2 * node + side, with
+side 0 for left and 1 for right. Place 0, the left side of the head, is the whole tree.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from scrubjay.memory.tree_arrays import (
+    BUCKET,
+    CHILD,
+    FIRST_ROW,
+    FREE_LEAF,
+    FREE_NODE,
+    HEAVY,
+    LEAF_FILL,
+    NO_ROW,
+    SIZE,
+    SPLIT_DIM,
+    SPLIT_ROW,
+    STACK,
+    WHOLE,
+    TreeArrays,
+)
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
+# ---------------------------------------------------------------- search
+
+
+@njit(cache=True, nogil=True)
+def find_neighbors(
+    tree: TreeArrays, key: Singles, k: int, radius: float, rows: Ints, distances: Floats
+) -> int:
+    """Fill `rows` and squared `distances` with the k nearest within `radius`; return their number.
+
+    They are sorted by (distance, row); what lies beyond the returned number is left alone.
+    """
+    places = np.empty(STACK, np.int64)
+    bounds = np.empty(STACK, np.float64)
+    return search(tree, key, k, radius, rows, distances, places, bounds)
+
+
+@njit(cache=True, nogil=True)
+def search(
+    tree: TreeArrays,
+    key: Singles,
+    k: int,
+    radius: float,
+    rows: Ints,
+    distances: Floats,
+    places: Ints,
+    bounds: Floats,
+) -> int:
+    """`find_neighbors` with the caller's stack, so that a batch allocates it once."""
+    keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
+    worst, worst_row = radius * radius, NO_ROW
+    count = 0
+    places[0], bounds[0] = 0, 0.0
+    height = 1
+    while height > 0:
+        height -= 1
+        place, bound = places[height], bounds[height]
+        node, side = place >> 1, place & 1
+        if bound > worst or (bound == worst and nodes[node, FIRST_ROW + side] > worst_row):
+            continue
+        child = nodes[node, CHILD + side]
+        if child > 0:
+            left = box_distance(boxes, child, 0, key)
+            right = box_distance(boxes, child, 1, key)
+            far = 1
+            if right < left or (
+                right == left and nodes[child, FIRST_ROW + 1] < nodes[child, FIRST_ROW]
+            ):
+                far = 0
+                left, right = right, left
+            if right <= worst:
+                places[height], bounds[height] = 2 * child + far, right
+                height += 1
+            if left <= worst:
+                places[height], bounds[height] = 2 * child + 1 - far, left
+                height += 1
+            continue
+        for slot in range(nodes[node, SIZE + side]):
+            row = buckets[~child, slot]
+            distance = bounded_distance(keys, row, key, worst)
+            if distance > worst or (distance == worst and row > worst_row):
+                continue
+            position = min(count, k - 1)
+            while position > 0 and (
+                distances[position - 1] > distance
+                or (distances[position - 1] == distance and rows[position - 1] > row)
+            ):
+                distances[position] = distances[position - 1]
+                rows[position] = rows[position - 1]
+                position -= 1
+            distances[position], rows[position] = distance, row
+            count = min(count + 1, k)
+            if count == k:
+                worst, worst_row = distances[k - 1], rows[k - 1]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def box_distance(boxes: Singles, node: int, side: int, key: Singles) -> float:
+    """Squared distance from key to a child's box: never above that of any key in the box.
+
+    A coordinate's gap to the box is at most its gap to a key inside, and rounding keeps order;
+    summed in the same order as `bounded_distance`, so are the squares.
+    """
+    key_dim = len(key)
+    low = 1 + 2 * key_dim * side
+    total = 0.0
+    for i in range(key_dim):
+        x = np.float64(key[i])
+        below = np.float64(boxes[node, low + i]) - x
+        above = x - np.float64(boxes[node, low + key_dim + i])
+        gap = max(below, above, 0.0)
+        total += gap * gap
+    return total
+
+
+@njit(cache=True, nogil=True)
+def bounded_distance(keys: Singles, row: int, key: Singles, bound: float) -> float:
+    """Squared distance between key and a row's key; a partial sum once that is above `bound`."""
+    key_dim = len(key)
+    total = 0.0
+    start = 0
+    while start < key_dim and total <= bound:
+        stop = min(start + 8, key_dim)
+        for i in range(start, stop):
+            gap = np.float64(keys[row, i]) - np.float64(key[i])
+            total += gap * gap
+        start = stop
+    return total
+
+
+@njit(cache=True, nogil=True)
+def round_key(key: Floats, rounded: Singles) -> bool:
+    """Round a key to storage precision; False if that leaves anything NaN or infinite."""
+    finite = True
+    for i in range(len(key)):
+        rounded[i] = np.float32(key[i])
+        finite = finite and np.isfinite(rounded[i])
+    return finite
+
+
+@njit(cache=True, nogil=True)
+def query_keys(
+    tree: TreeArrays, keys: Floats, k: int, radius: float, rows: Ints, distances: Floats
+) -> int:
+    """Answer every key with rows and Euclidean distances, padded with -1 and infinity.
+
+    Returns how many neighbours were found in all, or ~i if key i is not finite.
+    """
+    key = np.empty(keys.shape[1], np.float32)
+    places = np.empty(STACK, np.int64)
+    bounds = np.empty(STACK, np.float64)
+    total = 0
+    for i in range(len(keys)):
+        if not round_key(keys[i], key):
+            return ~i
+        count = search(tree, key, k, radius, rows[i], distances[i], places, bounds)
+        for j in range(count):
+            distances[i, j] = np.sqrt(distances[i, j])
+        for j in range(count, k):
+            rows[i, j], distances[i, j] = -1, np.inf
+        total += count
+    return total
+
+
+# ---------------------------------------------------------------- add and remove
+
+
+@njit(cache=True, nogil=True)
+def add_row(tree: TreeArrays, row: int) -> None:
+    """Put a row, whose key is already in `keys`, into the tree."""
+    keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
+    place, unbalanced = 0, -1
+    above = 0
+    while True:
+        node, side = place >> 1, place & 1
+        include(keys, nodes, boxes, node, side, row)
+        if unbalanced < 0 and node > 0 and needs_rebuild(nodes, node):
+            unbalanced = above
+        child = nodes[node, CHILD + side]
+        if child < 0:
+            break
+        above = place
+        place = 2 * child + side_of(keys, nodes, boxes, child, row)
+    size = nodes[place >> 1, SIZE + (place & 1)]
+    extra = row
+    if size <= BUCKET:
+        buckets[~child, size - 1] = row
+        extra = -1
+    elif unbalanced < 0:
+        unbalanced = place
+    if unbalanced >= 0:
+        rebuild(tree, unbalanced, extra)
+
+
+@njit(cache=True, nogil=True)
+def remove_row(tree: TreeArrays, row: int) -> None:
+    """Take a row out of the tree; its key must be the one it was added with."""
+    keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
+    path = np.empty(STACK, np.int64)
+    place, level, unbalanced = 0, 0, -1
+    while True:
+        node, side = place >> 1, place & 1
+        path[level] = place
+        nodes[node, SIZE + side] -= 1
+        if unbalanced < 0 and node > 0 and needs_rebuild(nodes, node):
+            unbalanced = level - 1
+        child = nodes[node, CHILD + side]
+        if child < 0:
+            break
+        place = 2 * child + side_of(keys, nodes, boxes, child, row)
+        level += 1
+    last = nodes[node, SIZE + side]
+    slot = 0
+    while buckets[~child, slot] != row:
+        slot += 1
+    buckets[~child, slot] = buckets[~child, last]
+    if unbalanced >= 0:
+        level = unbalanced
+        rebuild(tree, path[level], -1)
+    elif touches(keys, nodes, boxes, node, side, row):
+        enclose(keys, nodes, boxes, node, side, buckets[~child], 0, last)
+    else:
+        return
+    while level > 0 and unite(nodes, boxes, path[level - 1]):
+        level -= 1
+
+
+@njit(cache=True, nogil=True)
+def contains(tree: TreeArrays, row: int) -> bool:
+    """Whether a row id, below the length of `keys`, is in the tree."""
+    keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
+    node, side = 0, 0
+    child = nodes[0, CHILD]
+    while child > 0:
+        node, side = child, side_of(keys, nodes, boxes, child, row)
+        child = nodes[node, CHILD + side]
+    found = False
+    for slot in range(nodes[node, SIZE + side]):
+        found = found or buckets[~child, slot] == row
+    return found
+
+
+@njit(cache=True, nogil=True)
+def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> int:
+    """The side of a node where a row belongs: pairs (coordinate, row) below the split go left."""
+    value, split = keys[row, nodes[node, SPLIT_DIM]], boxes[node, 0]
+    if value < split or (value == split and row < nodes[node, SPLIT_ROW]):
+        return 0
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def needs_rebuild(nodes: Rows, node: int) -> bool:
+    """Whether one side is too heavy, or both together would fit well into one leaf."""
+    left, right = np.int64(nodes[node, SIZE]), np.int64(nodes[node, SIZE + 1])
+    return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
+
+
+@njit(cache=True, nogil=True)
+def include(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> None:
+    """Count a new row in a side and stretch the side's box to it."""
+    key_dim = keys.shape[1]
+    low = 1 + 2 * key_dim * side
+    high = low + key_dim
+    if nodes[node, SIZE + side] == 0:
+        nodes[node, FIRST_ROW + side] = row
+        for i in range(key_dim):
+            boxes[node, low + i] = boxes[node, high + i] = keys[row, i]
+    else:
+        nodes[node, FIRST_ROW + side] = min(nodes[node, FIRST_ROW + side], row)
+        for i in range(key_dim):
+            boxes[node, low + i] = min(boxes[node, low + i], keys[row, i])
+            boxes[node, high + i] = max(boxes[node, high + i], keys[row, i])
+    nodes[node, SIZE + side] += 1
+
+
+@njit(cache=True, nogil=True)
+def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> bool:
+    """Whether a side's box or smallest row id may come from this row."""
+    key_dim = keys.shape[1]
+    low = 1 + 2 * key_dim * side
+    touching = nodes[node, FIRST_ROW + side] == row
+    for i in range(key_dim):
+        x = keys[row, i]
+        touching = touching or x == boxes[node, low + i] or x == boxes[node, low + key_dim + i]
+    return touching
+
+
+@njit(cache=True, nogil=True)
+def enclose(
+    keys: Singles,
+    nodes: Rows,
+    boxes: Singles,
+    node: int,
+    side: int,
+    rows: Rows,
+    start: int,
+    stop: int,
+) -> None:
+    """Set size, smallest row id and box of a side to those of rows[start:stop]."""
+    nodes[node, SIZE + side] = 0
+    for i in range(start, stop):
+        include(keys, nodes, boxes, node, side, rows[i])
+
+
+@njit(cache=True, nogil=True)
+def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
+    """Set the box of a place to that of its node's two sides; False if it already was that."""
+    node, side = place >> 1, place & 1
+    child = nodes[node, CHILD + side]
+    key_dim = (boxes.shape[1] - 1) // 4
+    low = 1 + 2 * key_dim * side
+    first = min(nodes[child, FIRST_ROW], nodes[child, FIRST_ROW + 1])
+    changed = first != nodes[node, FIRST_ROW + side]
+    nodes[node, FIRST_ROW + side] = first
+    for i in range(key_dim):
+        left = 1 + i
+        lowest = min(boxes[child, left], boxes[child, left + 2 * key_dim])
+        highest = max(boxes[child, left + key_dim], boxes[child, left + 3 * key_dim])
+        changed = changed or lowest != boxes[node, low + i]
+        changed = changed or highest != boxes[node, low + key_dim + i]
+        boxes[node, low + i], boxes[node, low + key_dim + i] = lowest, highest
+    return changed
+
+
+# ---------------------------------------------------------------- build
+
+
+@njit(cache=True, nogil=True)
+def rebuild(tree: TreeArrays, place: int, extra: int) -> None:
+    """Build the subtree at a place anew, with a row more unless `extra` is negative."""
+    rows = np.empty(tree.nodes[place >> 1, SIZE + (place & 1)], np.int32)
+    count = take_apart(tree, place, rows)
+    if extra >= 0:
+        rows[count] = extra
+    build(tree, place, rows)
+
+
+@njit(cache=True, nogil=True)
+def take_apart(tree: TreeArrays, place: int, rows: Rows) -> int:
+    """Collect the rows of a subtree and free its nodes and leaves; return the number of rows."""
+    nodes, buckets = tree.nodes, tree.buckets
+    places = np.empty(STACK, np.int64)
+    places[0] = place
+    height, count = 1, 0
+    while height > 0:
+        height -= 1
+        here = places[height]
+        node, side = here >> 1, here & 1
+        child, size = nodes[node, CHILD + side], nodes[node, SIZE + side]
+        if side == 0 and here != place:  # the left side is seen last: its node is done with
+            nodes[node, CHILD] = nodes[0, FREE_NODE]
+            nodes[0, FREE_NODE] = node
+        if child > 0:
+            places[height], places[height + 1] = 2 * child, 2 * child + 1
+            height += 2
+            continue
+        for slot in range(min(size, BUCKET)):
+            rows[count] = buckets[~child, slot]
+            count += 1
+        buckets[~child, 0] = nodes[0, FREE_LEAF]
+        nodes[0, FREE_LEAF] = ~child
+    return count
+
+
+@njit(cache=True, nogil=True)
+def build(tree: TreeArrays, place: int, rows: Rows) -> None:
+    """Hang a balanced subtree of `rows`, which are reordered, at a place that has none."""
+    keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
+    values = np.empty(len(rows), np.float32)
+    parts = np.empty((STACK, 3), np.int64)
+    parts[0] = place, 0, len(rows)
+    height = 1
+    while height > 0:
+        height -= 1
+        here, start, stop = parts[height]
+        node, side = here >> 1, here & 1
+        enclose(keys, nodes, boxes, node, side, rows, start, stop)
+        if stop - start <= LEAF_FILL:
+            leaf = nodes[0, FREE_LEAF]
+            nodes[0, FREE_LEAF] = buckets[leaf, 0]
+            nodes[node, CHILD + side] = ~leaf
+            buckets[leaf, : stop - start] = rows[start:stop]
+            continue
+        child = nodes[0, FREE_NODE]
+        nodes[0, FREE_NODE] = nodes[child, CHILD]
+        nodes[node, CHILD + side] = child
+        dimension = widest(boxes, node, side)
+        for i in range(start, stop):
+            values[i] = keys[rows[i], dimension]
+        middle = (start + stop) // 2
+        select(values, rows, start, stop, middle)
+        nodes[child, SPLIT_DIM], nodes[child, SPLIT_ROW] = dimension, rows[middle]
+        boxes[child, 0] = values[middle]
+        parts[height] = 2 * child, start, middle
+        parts[height + 1] = 2 * child + 1, middle, stop
+        height += 2
+
+
+@njit(cache=True, nogil=True)
+def widest(boxes: Singles, node: int, side: int) -> int:
+    """The dimension in which a side's box is widest."""
+    key_dim = (boxes.shape[1] - 1) // 4
+    low = 1 + 2 * key_dim * side
+    best, dimension = -1.0, 0
+    for i in range(key_dim):
+        width = np.float64(boxes[node, low + key_dim + i]) - np.float64(boxes[node, low + i])
+        if width > best:
+            best, dimension = width, i
+    return dimension
+
+
+@njit(cache=True, nogil=True)
+def select(values: Singles, rows: Rows, start: int, stop: int, middle: int) -> None:
+    """Reorder the pairs (value, row) of a stretch so that those before `middle` are the smallest.
+
+    No two pairs are equal. The pivot's place is pseudo-random, so no order of arrival is bad.
+    """
+    low, high, state = start, stop - 1, np.int64(stop - start)
+    while low < high:
+        state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+        pivot = low + state % (high - low + 1)
+        value, row = values[pivot], rows[pivot]
+        i, j = low, high
+        while i <= j:
+            while values[i] < value or (values[i] == value and rows[i] < row):
+                i += 1
+            while values[j] > value or (values[j] == value and rows[j] > row):
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                rows[i], rows[j] = rows[j], rows[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            return

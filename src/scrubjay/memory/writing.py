@@ -1,0 +1,200 @@
+"""The compiled functions that change a memory: one loop for a write, many writes, an episode."""
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from scrubjay.memory.table import CLOCK, N_ROWS, NEWER, NEWEST, OLDER, OLDEST, TableArrays
+from scrubjay.memory.tree_arrays import STACK, TreeArrays
+from scrubjay.memory.tree_kernels import (
+    Floats,
+    Ints,
+    Singles,
+    add_row,
+    remove_row,
+    round_key,
+    search,
+)
+
+Bytes = npt.NDArray[np.uint8]
+Codes = npt.NDArray[np.int8]
+
+
+class Outcome(IntEnum):
+    """What became of one write."""
+
+    ADDED = 0
+    """A new row."""
+    REPLACED = 1
+    """The nearest row, key included, gave way to a better one."""
+    KEPT = 2
+    """The nearest row was at least as good and stays as it is."""
+    EVICTED = 3
+    """A new row in the place of the one at the end of the recency list."""
+
+
+ADDED, REPLACED, KEPT, EVICTED = (int(outcome) for outcome in Outcome)
+
+RULES = ("replace_if_better", "append")
+REPLACE_IF_BETTER, APPEND = range(2)
+
+RECENCIES = ("write", "hit", "never")
+ON_WRITE, ON_HIT, NEVER = range(3)
+
+BAD_KEY, BAD_VALUE, BAD_PAYLOAD = range(3)
+KINDS_OF_BAD = 3
+
+
+@njit(cache=True, nogil=True)
+def write_rows(
+    tree: TreeArrays,
+    table: TableArrays,
+    capacity: int,
+    threshold: float,
+    rule: int,
+    recency: int,
+    keys: Floats,
+    values: Floats,
+    records: Bytes,
+    exponents: Ints,
+    backwards: bool,
+    done: int,
+    rows: Ints,
+    outcomes: Codes,
+) -> int:
+    """Write tuples one after the other, each seen by the next; return how many are written.
+
+    Fewer than all means that the arrays are full and must grow: call again with that number as
+    `done`. A negative number, ~(KINDS_OF_BAD * i + kind), means that tuple i is not finite and
+    nothing is written.
+    """
+    key = np.empty(keys.shape[1], np.float32)
+    if done == 0:
+        bad = find_bad(keys, values, records, exponents, key)
+        if bad >= 0:
+            return ~bad
+    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    nearest, distance = np.empty(1, np.int64), np.empty(1, np.float64)
+    counters = table.counters
+    for step in range(done, len(keys)):
+        i = len(keys) - 1 - step if backwards else step
+        round_key(keys[i], key)
+        value = np.float32(values[i])
+        hit = False
+        if rule != APPEND:
+            hit = search(tree, key, 1, threshold, nearest, distance, places, bounds) > 0
+        if hit:
+            row = nearest[0]
+            outcome = REPLACED if value > table.values[row] else KEPT
+            if recency == ON_HIT or (recency == ON_WRITE and outcome == REPLACED):
+                unlink(table, row)
+                link_newest(table, row)
+        elif counters[N_ROWS] < capacity:
+            row = counters[N_ROWS]
+            if row == len(table.values):
+                return step
+            counters[N_ROWS] += 1
+            outcome = ADDED
+            link_newest(table, row)
+        else:
+            row = counters[OLDEST]
+            outcome = EVICTED
+            unlink(table, row)
+            link_newest(table, row)
+        rows[i], outcomes[i] = row, outcome
+        if outcome != KEPT:
+            place_key(tree, row, key, outcome != ADDED)
+            table.values[row] = value
+            table.records[row] = records[i]
+            counters[CLOCK] += 1
+            table.stamps[row] = counters[CLOCK]
+    return len(keys)
+
+
+@njit(cache=True, nogil=True)
+def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key: Singles) -> int:
+    """KINDS_OF_BAD * i + kind of the first number that is not finite in float32, or -1."""
+    for i in range(len(keys)):
+        if not round_key(keys[i], key):
+            return KINDS_OF_BAD * i + BAD_KEY
+        if not np.isfinite(np.float32(values[i])):
+            return KINDS_OF_BAD * i + BAD_VALUE
+        for j in range(len(exponents)):
+            at, mask = exponents[j]
+            high = np.int64(records[i, at]) | (np.int64(records[i, at + 1]) << 8)
+            if high & mask == mask:
+                return KINDS_OF_BAD * i + BAD_PAYLOAD
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def place_key(tree: TreeArrays, row: int, key: Singles, present: bool) -> None:
+    """Give a row its key, moving it in the tree if it is there and the key is another."""
+    same = present
+    for i in range(len(key)):
+        same = same and tree.keys[row, i] == key[i]
+    if present and not same:
+        remove_row(tree, row)
+    tree.keys[row] = key
+    if not same:
+        add_row(tree, row)
+
+
+@njit(cache=True, nogil=True)
+def unlink(table: TableArrays, row: int) -> None:
+    """Take a row out of the recency list."""
+    links, counters = table.links, table.counters
+    older, newer = links[row, OLDER], links[row, NEWER]
+    if older >= 0:
+        links[older, NEWER] = newer
+    else:
+        counters[OLDEST] = newer
+    if newer >= 0:
+        links[newer, OLDER] = older
+    else:
+        counters[NEWEST] = older
+
+
+@njit(cache=True, nogil=True)
+def link_newest(table: TableArrays, row: int) -> None:
+    """Put a row at the new end of the recency list."""
+    links, counters = table.links, table.counters
+    newest = counters[NEWEST]
+    links[row, OLDER], links[row, NEWER] = newest, -1
+    if newest >= 0:
+        links[newest, NEWER] = row
+    else:
+        counters[OLDEST] = row
+    counters[NEWEST] = row
+
+
+@njit(cache=True, nogil=True)
+def touch_rows(table: TableArrays, rows: Ints) -> None:
+    """Make these rows the most recent ones, the last of them the newest."""
+    for row in rows:
+        unlink(table, row)
+        link_newest(table, row)
+
+
+@njit(cache=True, nogil=True)
+def recency_order(table: TableArrays) -> Ints:
+    """All rows, the one to be evicted first in front."""
+    order = np.empty(table.counters[N_ROWS], np.int64)
+    row = table.counters[OLDEST]
+    for i in range(len(order)):
+        order[i] = row
+        row = table.links[row, NEWER]
+    return order
+
+
+@njit(cache=True, nogil=True)
+def discounted_returns(rewards: Floats, gamma: float, last_value: float) -> Floats:
+    """v_t = r_t + gamma v_{t+1}, backwards from `last_value`, in float64."""
+    returns = np.empty(len(rewards), np.float64)
+    value = last_value
+    for t in range(len(rewards) - 1, -1, -1):
+        value = rewards[t] + gamma * value
+        returns[t] = value
+    return returns
