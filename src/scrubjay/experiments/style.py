@@ -1,0 +1,33 @@
+"""Colours and names that figures and reports share."""
+
+from collections.abc import Iterable, Sequence
+
+INK = "#22262e"
+# The paper's colours for its three methods (blue, orange, grey), in shades that people with any
+# kind of colour blindness tell apart; the rest of the palette is Okabe and Ito's.
+FIXED = {"cec": "#0072b2", "sac": "#e07b00", "emac": "#7a7f87"}
+PALETTE = ("#009e73", "#cc79a7", "#56b4e9", "#a6761d", "#d55e00", "#5e4fa2")
+
+
+def colour_of(label: str, labels: Sequence[str]) -> str:
+    """The colour of a method among all the methods shown together."""
+    if label.lower() in FIXED:
+        return FIXED[label.lower()]
+    others = [other for other in labels if other.lower() not in FIXED]
+    return PALETTE[others.index(label) % len(PALETTE)]
+
+
+def in_order(labels: Iterable[str]) -> list[str]:
+    """The paper's methods first, variants beside their method, then the rest by name."""
+    known = list(FIXED)
+
+    def rank(label: str) -> tuple[int, str]:
+        method = label.lower().partition(" ")[0]
+        return (known.index(method) if method in known else len(known), label)
+
+    return sorted(labels, key=rank)
+
+
+def short_task(task: str) -> str:
+    """scrubjay/PointUMaze-v0 -> PointUMaze."""
+    return task.removeprefix("scrubjay/").removesuffix("-v0")
