@@ -34,5 +34,5 @@ def generator(
 
 
 def reset_seed(seed: int, stream: Stream, environment: int = 0, episode: int = 0) -> int:
-    """The seed that `env.reset` gets at the start of that episode (31 bits, as some ask for int32)."""
+    """The seed for `env.reset` at the start of that episode (31 bits: some ask for int32)."""
     return int(seed_sequence(seed, stream, environment, episode).generate_state(1)[0] >> 1)

@@ -61,14 +61,14 @@ class Chain(Embedding):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         return {
-            f"{index}.{key}": array
+            f"{index}/{key}": array
             for index, stage in enumerate(self.stages)
             for key, array in stage.state().items()
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         for index, stage in enumerate(self.stages):
-            prefix = f"{index}."
+            prefix = f"{index}/"
             stage.restore(
                 {key[len(prefix) :]: a for key, a in state.items() if key.startswith(prefix)}
             )

@@ -1,0 +1,45 @@
+"""The box of actions, in the storage type of the memory."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+Bounds = npt.NDArray[np.float32]
+
+
+class ActionBox:
+    """A finite Box, with bounds in float32 so that a stored action is the executed one exactly.
+
+    Rounding a bound to float32 may step over it (float32(0.1) > 0.1), so it is rounded inwards.
+    """
+
+    def __init__(self, space: gymnasium.Space[Any]) -> None:
+        if not isinstance(space, gymnasium.spaces.Box):
+            raise TypeError(
+                f"CEC acts in a Box of continuous actions, this environment has {space}"
+            )
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ValueError(
+                f"CEC needs finite action bounds to scale its noise, this environment has {space}; "
+                "gymnasium.wrappers.RescaleAction may help"
+            )
+        self.space = space
+        self.size = int(np.prod(space.shape))
+        self.low = _inwards(np.ravel(space.low), np.inf)
+        self.high = _inwards(np.ravel(space.high), -np.inf)
+
+    def executed(self, action: Bounds) -> npt.NDArray[Any]:
+        """A flat stored action as the environment wants it: its shape, its type, a fresh array."""
+        return action.reshape(self.space.shape).astype(self.space.dtype)
+
+    def centre(self) -> npt.NDArray[Any]:
+        return self.executed((self.low + self.high) / np.float32(2))
+
+
+def _inwards(bound: npt.NDArray[Any], inside: float) -> Bounds:
+    wide = bound.astype(np.float64)
+    rounded = wide.astype(np.float32)
+    outside = rounded < wide if inside > 0 else rounded > wide
+    return np.where(outside, np.nextafter(rounded, np.float32(inside)), rounded).astype(np.float32)

@@ -1,0 +1,338 @@
+"""What every agent with one episodic memory shares: its environment, its files, its boundaries.
+
+A boundary is the end of an episode: the only moment at which memory, embedding and counters fit
+together. Within an episode the memory does not change, but the embedding may learn and steps are
+counted, so the values of the last boundary are kept, and `save` writes those.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Self
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+from scrubjay.agents.spaces import build_space, describe_space
+from scrubjay.embedding import Embedding, Identity
+from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
+from scrubjay.training import Callback, Episode, Logger, train
+
+Arrays = dict[str, npt.NDArray[Any]]
+Vector = npt.NDArray[np.float64]
+
+
+class Spaces(NamedTuple):
+    """Stands for an environment where only its spaces are known."""
+
+    observation: gymnasium.Space[Any]
+    action: gymnasium.Space[Any]
+
+
+class HeldEpisode(NamedTuple):
+    """An episode that waits for the embedding to become ready."""
+
+    vectors: Vector
+    actions: npt.NDArray[np.float32]
+    rewards: Vector
+
+
+class Boundary(NamedTuple):
+    """What may change within an episode, as it was at its start."""
+
+    num_timesteps: int
+    next_episodes: dict[int, int]
+    embedding: Arrays
+
+
+_AGENTS: dict[str, type["MemoryAgent"]] = {}
+
+
+class MemoryAgent(ABC):
+    """An agent whose knowledge is one `EpisodicMemory`. Subclasses say how it decides."""
+
+    name: ClassVar[str]
+    memory: EpisodicMemory
+
+    def __init_subclass__(cls) -> None:
+        if "name" in cls.__dict__:
+            _AGENTS[cls.name] = cls
+
+    def __init__(self, env: Any, *, embedding: Embedding | None, seed: int) -> None:
+        self.env: Any = None
+        spaces = env if isinstance(env, Spaces) else self._adopt(env)
+        self.observation_space, self.action_space = spaces
+        self.seed = check_seed(seed)
+        self.embedding = embedding if embedding is not None else Identity()
+        self._flattener = self.embedding.flattener(self.observation_space)
+        self.embedding.bind(self._flattener.bounds, self.seed)
+        self._vector = np.empty(self._flattener.size)
+        self._key = np.empty(self.embedding.key_dim)
+        self.num_timesteps = 0
+        self.n_episodes = 0
+        self.n_dropped_episodes = 0
+        self.logger = Logger()
+        self._held: list[HeldEpisode] = []
+        self._next_episodes: dict[int, int] = {}
+        self._open: set[int] = set()
+        self._boundary = self._take_boundary()
+
+    # -- the environment ---------------------------------------------------------------------
+
+    def _adopt(self, env: Any) -> Spaces:
+        if isinstance(env, str):
+            env = gymnasium.make(env)
+        if isinstance(env, VectorEnv):
+            self.env = env
+            return Spaces(env.single_observation_space, env.single_action_space)
+        if isinstance(env, gymnasium.Env):
+            self.env = env
+            return Spaces(env.observation_space, env.action_space)
+        raise TypeError(
+            "an id, a Gymnasium environment or a Gymnasium vector environment was expected, "
+            f"{type(env).__name__} came"
+        )
+
+    def set_env(self, env: Any) -> None:
+        """Train on another environment from now on; its spaces must be the same."""
+        before = self.env
+        spaces = self._adopt(env)
+        if spaces != (self.observation_space, self.action_space):
+            self.env = before
+            raise ValueError(
+                f"this agent knows {self.observation_space} and {self.action_space}; "
+                f"the environment has {spaces.observation} and {spaces.action}"
+            )
+
+    def get_env(self) -> Any:
+        """The training environment, under the name that Stable-Baselines3 gives it."""
+        return self.env
+
+    def get_vec_normalize_env(self) -> None:
+        """There is none: Stable-Baselines3's callbacks ask before they synchronise statistics."""
+
+    # -- episodes ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def begin_episode(self, environment: int) -> Episode:
+        """Open the next episode of that environment."""
+
+    def _open_episode(self, environment: int) -> int:
+        """The number of a new episode, which decides its random numbers."""
+        if not self._open:
+            self._boundary = self._take_boundary()
+        number = self._next_episodes.get(environment, 0)
+        self._next_episodes[environment] = number + 1
+        self._open.add(environment)
+        return number
+
+    def _close_episode(self, environment: int) -> None:
+        self._open.discard(environment)
+        self.n_episodes += 1
+
+    def _take_boundary(self) -> Boundary:
+        return Boundary(self.num_timesteps, dict(self._next_episodes), self.embedding.state())
+
+    def rewind(self) -> int:
+        """Give up open episodes; returns how many.
+
+        A single environment goes back to the last boundary, as if the open episode had never
+        begun. With several, the others have gone on meanwhile: the open ones are dropped.
+        """
+        dropped = len(self._open)
+        if self._open == {0} and len(self._next_episodes) == 1:
+            self.num_timesteps = self._boundary.num_timesteps
+            self._next_episodes = dict(self._boundary.next_episodes)
+            self.embedding.restore(self._boundary.embedding)
+        else:
+            self.n_dropped_episodes += dropped
+        self._open.clear()
+        return dropped
+
+    # -- Stable-Baselines3's shape -----------------------------------------------------------
+
+    def learn(
+        self,
+        total_timesteps: int | None = None,
+        callback: Callback = None,
+        progress_bar: bool = False,
+        *,
+        total_episodes: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Train for that many steps (a lower bound: the last episode is finished) or episodes.
+
+        The counter of steps goes on from call to call. `options` are those of
+        `scrubjay.training.train`: a run folder, evaluation, checkpoints, logging.
+        """
+        if self.env is None:
+            raise ValueError("this agent has no environment to learn in: call set_env(env) first")
+        train(
+            self,
+            self.env,
+            total_timesteps=total_timesteps,
+            total_episodes=total_episodes,
+            callback=callback,
+            progress_bar=progress_bar,
+            **options,
+        )
+        return self
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,  # noqa: ARG002
+        deterministic: bool = False,
+    ) -> tuple[npt.NDArray[Any], Any]:
+        """The action for one observation, or the actions for a stack of them.
+
+        `deterministic=True` is the evaluation rule. Otherwise it is the rule of training at the
+        current epsilon, with random numbers of its own. `state` is handed through.
+        """
+        if not self._flattener.is_batch(observation):
+            return self._predict_one(observation, deterministic), state
+        actions = [
+            self._predict_one(single, deterministic)
+            for single in self._flattener.unstack(observation)
+        ]
+        return np.stack(actions), state
+
+    @abstractmethod
+    def _predict_one(self, observation: Any, deterministic: bool) -> npt.NDArray[Any]: ...
+
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments, as JSON."""
+
+    @classmethod
+    @abstractmethod
+    def from_config(cls, env: Any, config: Mapping[str, Any]) -> Self:
+        """Make an agent from its `config`."""
+
+    @abstractmethod
+    def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+        """Log entries: gauges, and ratios from the counts summed up since the last."""
+
+    @abstractmethod
+    def gauges(self) -> dict[str, Any]:
+        """One or two numbers for the progress bar."""
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Compile everything that training calls, on throw-away data."""
+
+    # -- files -------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], training: Mapping[str, Any] | None = None) -> None:
+        """Write everything that is known to one file: the state at the last episode boundary.
+
+        `training` is kept beside it for whoever resumes a run.
+        """
+        boundary = self._boundary if self._open == {0} else self._take_boundary()
+        memory, memory_arrays = self.memory.state()
+        observation, observation_arrays = describe_space(self.observation_space, "observation")
+        action, action_arrays = describe_space(self.action_space, "action")
+        manifest = {
+            "kind": "agent",
+            "agent": self.name,
+            "config": self.config(),
+            "spaces": {"observation": observation, "action": action},
+            "counters": {
+                "num_timesteps": boundary.num_timesteps,
+                "n_episodes": self.n_episodes,
+                "n_dropped_episodes": self.n_dropped_episodes,
+                "next_episodes": {str(key): n for key, n in boundary.next_episodes.items()},
+            },
+            "memory": memory,
+            "n_held": len(self._held),
+            "training": dict(training or {}),
+        }
+        arrays = {f"memory/{name}": array for name, array in memory_arrays.items()}
+        arrays |= {f"embedding/{name}": array for name, array in boundary.embedding.items()}
+        arrays |= {f"spaces/{name}": a for name, a in (observation_arrays | action_arrays).items()}
+        for index, held in enumerate(self._held):
+            arrays |= {f"held/{index}/{name}": a for name, a in held._asdict().items()}
+        write_archive(path, manifest, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
+        """Read a saved agent; it needs no environment to predict, and one to learn on."""
+        manifest, arrays = read_archive(path, "agent")
+        agent: Self = _build(cls, path, manifest, arrays)
+        agent._restore(manifest, arrays)
+        if env is not None:
+            agent.set_env(env)
+        return agent
+
+    def _restore(self, manifest: Mapping[str, Any], arrays: Arrays) -> None:
+        counters = manifest["counters"]
+        self.num_timesteps = int(counters["num_timesteps"])
+        self.n_episodes = int(counters["n_episodes"])
+        self.n_dropped_episodes = int(counters["n_dropped_episodes"])
+        self._next_episodes = {int(key): int(n) for key, n in counters["next_episodes"].items()}
+        self.embedding.restore(_below(arrays, "embedding/"))
+        self._set_memory(EpisodicMemory.from_state(manifest["memory"], _below(arrays, "memory/")))
+        self._held = [
+            HeldEpisode(**_below(arrays, f"held/{index}/")) for index in range(manifest["n_held"])
+        ]
+        self._boundary = self._take_boundary()
+
+    def _set_memory(self, memory: EpisodicMemory) -> None:
+        self.memory = memory
+
+
+def _below(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _build(cls: type[Any], path: Any, manifest: Mapping[str, Any], arrays: Arrays) -> Any:
+    name = manifest["agent"]
+    found = _AGENTS.get(name)
+    if found is None or not issubclass(found, cls):
+        raise ArchiveError(f"{path} holds an agent of kind {name!r}, not {cls.__name__}")
+    spaces = _below(arrays, "spaces/")
+    described = manifest["spaces"]
+    observation = build_space(described["observation"], spaces, "observation")
+    action = build_space(described["action"], spaces, "action")
+    return found.from_config(Spaces(observation, action), manifest["config"])
+
+
+def check_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"a seed is a whole number of at least 0, {seed!r} came")
+    return int(seed)
+
+
+def check_number(
+    name: str, value: Any, *, low: float, open_low: bool = False, high: float = np.inf
+) -> float:
+    """A finite number within its bounds, or an error that says so."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
+    if number and np.isfinite(value) and low <= value <= high and not (open_low and value == low):
+        return float(value)
+    relation = "greater than" if open_low else "of at least"
+    upper = "" if np.isinf(high) else f" and at most {high:g}"
+    raise ValueError(f"{name} must be a finite number {relation} {low:g}{upper}; {value!r} came")
+
+
+def check_count(name: str, value: Any) -> int:
+    """A whole number of at least 1, or an error that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; {value!r} came")
+    return int(value)
+
+
+def warn_empty_memory() -> None:
+    warnings.warn(
+        "the memory is empty: the action is the centre of the action box until the first episode "
+        "has been written",
+        UserWarning,
+        stacklevel=5,
+    )

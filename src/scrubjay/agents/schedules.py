@@ -1,0 +1,43 @@
+"""Numbers that change with the steps taken."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class LinearSchedule:
+    """From `start` to `end` over `steps` training steps, then constant."""
+
+    start: float
+    end: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not (0.0 <= self.start <= 1.0 and 0.0 <= self.end <= 1.0):
+            raise ValueError(f"epsilon must stay between 0 and 1, {self} came")
+        if self.steps < 1:
+            raise ValueError(f"a schedule needs at least 1 step, {self.steps} came")
+
+    def __call__(self, step: int) -> float:
+        if step >= self.steps:
+            return self.end
+        return self.start + (self.end - self.start) * (step / self.steps)
+
+    def config(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def as_schedule(value: Any) -> LinearSchedule:
+    """A schedule from itself, a constant, (start, end, steps) or its `config`."""
+    if isinstance(value, LinearSchedule):
+        return value
+    if isinstance(value, dict):
+        return LinearSchedule(**value)
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 3:
+        return LinearSchedule(float(value[0]), float(value[1]), int(value[2]))
+    if isinstance(value, int | float):
+        return LinearSchedule(float(value), float(value), 1)
+    raise TypeError(
+        f"epsilon is a number, (start, end, steps) or a LinearSchedule; {type(value).__name__} came"
+    )

@@ -1,0 +1,26 @@
+"""One training: the loop, evaluation, callbacks, logging, checkpoints, the run folder."""
+
+from scrubjay.training.callbacks import BaseCallback, Callback
+from scrubjay.training.evaluation import Evaluator
+from scrubjay.training.logger import Logger
+from scrubjay.training.loop import train
+from scrubjay.training.protocols import Agent, Episode, Policy
+from scrubjay.training.records import EpisodeRecord
+from scrubjay.training.run_folder import RunFolder, RunFolderError
+from scrubjay.training.session import Plan, Session
+
+__all__ = [
+    "Agent",
+    "BaseCallback",
+    "Callback",
+    "Episode",
+    "EpisodeRecord",
+    "Evaluator",
+    "Logger",
+    "Plan",
+    "Policy",
+    "RunFolder",
+    "RunFolderError",
+    "Session",
+    "train",
+]

@@ -1,0 +1,56 @@
+"""Wall-clock time by what it was spent on."""
+
+import time
+from collections.abc import Mapping
+
+
+class Stopwatch:
+    """Adds up the seconds spent inside `with` blocks."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        self.seconds += time.perf_counter() - self._start
+
+
+class Clock:
+    """Wall-clock time by what it was spent on."""
+
+    def __init__(self) -> None:
+        self.compiling, self.evaluating, self.saving = Stopwatch(), Stopwatch(), Stopwatch()
+        self._start = time.perf_counter()
+        self._first_step: int | None = None
+        self._before = {"time_elapsed": 0.0, "train_seconds": 0.0}
+
+    def restore(self, row: Mapping[str, str]) -> None:
+        """Go on from the last row that an earlier process of the same run wrote."""
+        self._before = {name: float(row[f"time/{name}"]) for name in self._before}
+        self.compiling.seconds = float(row["time/compile_seconds"])
+        self.evaluating.seconds = float(row["time/evaluation_seconds"])
+        self._start = time.perf_counter() - self.compiling.seconds - self.evaluating.seconds
+
+    def _training(self) -> float:
+        elsewhere = self.compiling.seconds + self.evaluating.seconds + self.saving.seconds
+        return max(time.perf_counter() - self._start - elsewhere, 1e-9)
+
+    def fps(self, timestep: int) -> float:
+        """Steps a second since this process started, compilation and evaluation apart."""
+        if self._first_step is None:
+            self._first_step = timestep
+        return (timestep - self._first_step) / self._training()
+
+    def totals(self) -> dict[str, float]:
+        return {
+            "time_elapsed": self._before["time_elapsed"] + time.perf_counter() - self._start,
+            "train_seconds": self._before["train_seconds"] + self._training(),
+            "evaluation_seconds": self.evaluating.seconds,
+            "compile_seconds": self.compiling.seconds,
+        }
+
+    def row(self, timestep: int) -> dict[str, float]:
+        names = {f"time/{name}": round(value, 6) for name, value in self.totals().items()}
+        return {"time/fps": round(self.fps(timestep), 1), **names}

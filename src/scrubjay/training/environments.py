@@ -1,0 +1,132 @@
+"""One door to single and vector environments.
+
+Training sees numbered environments ("lanes") that it steps together and resets one by one, each
+with the seed of its next episode. Gymnasium's own vector environments can be reset by a mask in
+every autoreset mode, so that here all three modes give the same episodes: the environment's own,
+unseeded reset (SAME_STEP) is overruled and the dummy step (NEXT_STEP) never happens. Other vector
+environments are taken as their mode says; only their first episodes can be seeded.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from scrubjay.training.protocols import Action
+
+
+class Step(NamedTuple):
+    """What one environment answered; `observation` is always the episode's own last one."""
+
+    observation: Any
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Mapping[str, Any]
+
+
+class SingleEnvironment:
+    """A plain Gymnasium environment."""
+
+    n_environments = 1
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        self.env = env
+
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
+        return [self.env.reset(seed=seed)[0] for _, seed in zip(lanes, seeds, strict=True)]
+
+    def step(self, actions: Sequence[Action]) -> list[Any]:
+        return [self.env.step(actions[0])]
+
+
+class VectorEnvironment:
+    """A Gymnasium vector environment in any autoreset mode."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self.env: Any = env  # its own types know no list of seeds
+        self.n_environments = env.num_envs
+        self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self._resets_by_mask = self._mode == AutoresetMode.DISABLED or isinstance(
+            env.unwrapped, SyncVectorEnv | AsyncVectorEnv
+        )
+        # What a SAME_STEP environment has already reset to, by lane.
+        self._first: list[Any] = [None] * self.n_environments
+
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
+        """Start new episodes; returns their first observations, in the order of `lanes`.
+
+        None instead of an observation means that the lane's next step brings it (NEXT_STEP).
+        """
+        if len(lanes) == self.n_environments:
+            return self._reset_all(seeds)
+        if self._resets_by_mask:
+            return self._reset_some(lanes, seeds)
+        first = [self._first[lane] for lane in lanes]
+        self._first = [None] * self.n_environments
+        return first
+
+    def step(self, actions: Sequence[Action]) -> list[Step]:
+        observations, rewards, terminated, truncated, infos = self.env.step(np.stack(actions))
+        ended = np.logical_or(terminated, truncated)
+        return [
+            Step(
+                self._last_observation(observations, infos, lane, bool(ended[lane])),
+                float(rewards[lane]),
+                bool(terminated[lane]),
+                bool(truncated[lane]),
+                self._info(infos, lane, bool(ended[lane])),
+            )
+            for lane in range(self.n_environments)
+        ]
+
+    def _reset_all(self, seeds: Sequence[int]) -> list[Any]:
+        observations, _ = self.env.reset(seed=list(seeds))
+        return [_select(observations, lane) for lane in range(self.n_environments)]
+
+    def _reset_some(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
+        mask = np.zeros(self.n_environments, dtype=np.bool_)
+        mask[list(lanes)] = True
+        all_seeds: list[int | None] = [None] * self.n_environments
+        for lane, seed in zip(lanes, seeds, strict=True):
+            all_seeds[lane] = seed
+        observations, _ = self.env.reset(seed=all_seeds, options={"reset_mask": mask})
+        return [_select(observations, lane) for lane in lanes]
+
+    def _last_observation(self, observations: Any, infos: Any, lane: int, ended: bool) -> Any:
+        observation = _select(observations, lane)
+        if ended and self._mode == AutoresetMode.SAME_STEP:
+            self._first[lane] = observation
+            return infos["final_obs"][lane]
+        return observation
+
+    def _info(self, infos: Mapping[str, Any], lane: int, ended: bool) -> dict[str, Any]:
+        """The lane's own entries of a vector info: those whose mask `_name` says so."""
+        if ended and self._mode == AutoresetMode.SAME_STEP:
+            infos = infos["final_info"]
+        return {
+            key: values[lane]
+            for key, values in infos.items()
+            if not key.startswith("_") and f"_{key}" in infos and infos[f"_{key}"][lane]
+        }
+
+
+def _select(observations: Any, lane: int) -> Any:
+    """One environment's part of a batched observation."""
+    if isinstance(observations, Mapping):
+        return {key: _select(part, lane) for key, part in observations.items()}
+    return observations[lane]
+
+
+def open_environment(env: Any) -> "SingleEnvironment | VectorEnvironment":
+    """The door for an environment of either kind."""
+    if isinstance(env, VectorEnv):
+        return VectorEnvironment(env)
+    if isinstance(env, gymnasium.Env):
+        return SingleEnvironment(env)
+    raise TypeError(
+        "a Gymnasium environment, a Gymnasium vector environment or an id was expected, "
+        f"{type(env).__name__} came"
+    )

@@ -1,0 +1,66 @@
+"""Greedy episodes on an environment of their own, with the same seeds every time.
+
+Nothing here touches what is being trained: how often one evaluates never changes what is learned.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from scrubjay.randomness import Stream, reset_seed
+from scrubjay.training.protocols import Policy
+from scrubjay.training.records import EpisodeRecord, success_of
+
+
+class EvaluationStopped(Exception):  # noqa: N818
+    """Somebody asked to stop in the middle of an evaluation, which then counts for nothing."""
+
+
+class Evaluator:
+    """Runs `n_episodes` greedy episodes; episode i starts from the same seed in every call."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], n_episodes: int, seed: int) -> None:
+        if n_episodes < 1:
+            raise ValueError(f"at least 1 evaluation episode was expected, {n_episodes} came")
+        self.env = env
+        self.n_episodes = n_episodes
+        self.seed = seed
+
+    def run(
+        self,
+        policy: Policy,
+        timestep: int,
+        n_episodes: int | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> list[EpisodeRecord]:
+        count = self.n_episodes if n_episodes is None else n_episodes
+        with warnings.catch_warnings():
+            # before the first finished episode the memory is empty, which is no news here
+            warnings.filterwarnings("ignore", message="the memory is empty")
+            return [self._episode(policy, timestep, i, should_stop) for i in range(count)]
+
+    def _episode(
+        self, policy: Policy, timestep: int, number: int, should_stop: Callable[[], bool]
+    ) -> EpisodeRecord:
+        seed = reset_seed(self.seed, Stream.EVALUATION, 0, number)
+        observation, info = self.env.reset(seed=seed)
+        total, length, terminated, truncated = 0.0, 0, False, False
+        while not (terminated or truncated):
+            if should_stop():
+                raise EvaluationStopped
+            action, _ = policy.predict(observation, deterministic=True)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            length += 1
+        return EpisodeRecord(
+            number, 0, timestep, length, total, bool(terminated), bool(truncated), success_of(info)
+        )
+
+
+def success_rate(records: list[EpisodeRecord]) -> float:
+    """The share of solved episodes; NaN where the environment does not say."""
+    known = [record.is_success for record in records if record.is_success is not None]
+    return float(np.mean(known)) if known else float("nan")

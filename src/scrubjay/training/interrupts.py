@@ -1,0 +1,36 @@
+"""Ctrl-C, taken at a moment that suits: between two steps, never inside a write."""
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class InterruptGuard:
+    """While entered, the first Ctrl-C (or SIGTERM) only sets `requested`; a second one raises."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "InterruptGuard":
+        # Python delivers signals to the main thread only, and lets nobody else ask for them.
+        if threading.current_thread() is threading.main_thread():
+            self._previous = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,222 @@
+"""The training loop: act, step, record; at an episode's end remember, report, begin anew."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+
+from scrubjay.randomness import Stream, reset_seed
+from scrubjay.training.callbacks import Callback, CallbackList
+from scrubjay.training.environments import (
+    SingleEnvironment,
+    Step,
+    VectorEnvironment,
+    open_environment,
+)
+from scrubjay.training.evaluation import Evaluator
+from scrubjay.training.interrupts import InterruptGuard
+from scrubjay.training.progress import open_progress
+from scrubjay.training.protocols import Agent, Episode
+from scrubjay.training.records import EpisodeRecord, success_of
+from scrubjay.training.run_folder import RunFolder, command_line
+from scrubjay.training.session import Plan, Session
+
+
+class Budget:
+    """When no further episode is begun: after so many steps, or so many episodes."""
+
+    def __init__(self, agent: Agent, timesteps: int | None, episodes: int | None) -> None:
+        if (timesteps is None) == (episodes is None):
+            raise ValueError("give total_timesteps or total_episodes, one of the two")
+        amount = timesteps if timesteps is not None else episodes
+        if isinstance(amount, bool) or not isinstance(amount, int) or amount < 0:
+            raise ValueError(f"a whole number of steps or episodes was expected, {amount!r} came")
+        self._agent = agent
+        self.unit = "steps" if timesteps is not None else "episodes"
+        self.total = self.done + amount
+
+    @property
+    def done(self) -> int:
+        return self._agent.num_timesteps if self.unit == "steps" else self._agent.n_episodes
+
+    @property
+    def spent(self) -> bool:
+        return self.done >= self.total
+
+
+class Lane:
+    """One environment's place in the loop: its open episode, if any, and where it stands."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.episode: Episode | None = None
+        self.observation: Any = None
+        self.action: Any = None
+        self.length = 0
+        self.total_reward = 0.0
+
+    def begin(self, episode: Episode, observation: Any) -> None:
+        self.episode, self.observation = episode, observation
+        self.length, self.total_reward = 0, 0.0
+
+
+class Loop:
+    """One training of one agent; `run` returns when the budget is spent or somebody stops it."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        source: SingleEnvironment | VectorEnvironment,
+        budget: Budget,
+        session: Session,
+        callbacks: CallbackList,
+        guard: InterruptGuard,
+    ) -> None:
+        self.agent, self.source, self.budget = agent, source, budget
+        self.session, self.callbacks, self.guard = session, callbacks, guard
+        self.lanes = [Lane(index) for index in range(source.n_environments)]
+
+    def run(self) -> None:
+        """Ends with every episode finished, unless somebody stops it in between."""
+        self._begin(self.lanes)
+        while any(lane.episode is not None for lane in self.lanes):
+            ended = self._step()
+            for lane, step in ended:
+                self._finish(lane, step)
+            if self.agent.num_timesteps >= self.session.next_event:
+                self.session.handle_events()
+            if (self.callbacks and not self.callbacks.step()) or self.guard.requested:
+                return
+            if ended:
+                self._begin([lane for lane, _ in ended])
+
+    def _step(self) -> list[tuple[Lane, Step]]:
+        """One step of all environments; returns those whose episode is over."""
+        for lane in self.lanes:
+            if lane.episode is not None and lane.observation is not None:
+                lane.action = lane.episode.act(lane.observation)
+        steps = self.source.step([lane.action for lane in self.lanes])
+        ended = []
+        for lane, step in zip(self.lanes, steps, strict=True):
+            observation, reward, terminated, truncated, _ = step
+            # Without an observation this was the dummy step that brings the first one; without an
+            # episode the lane only waits for the others: neither is stored, neither is counted.
+            if lane.episode is not None and lane.observation is not None:
+                lane.episode.record(float(reward))
+                lane.length += 1
+                lane.total_reward += float(reward)
+                self.agent.num_timesteps += 1
+            lane.observation = observation
+            if terminated or truncated:
+                ended.append((lane, Step(*step)))
+        return ended
+
+    def _finish(self, lane: Lane, step: Step) -> None:
+        if lane.episode is None:
+            return
+        totals = lane.episode.finish(step.observation)
+        record = EpisodeRecord(
+            self.agent.n_episodes - 1, lane.index, self.agent.num_timesteps, lane.length,
+            lane.total_reward, bool(step.terminated), bool(step.truncated), success_of(step.info),
+        )  # fmt: skip
+        lane.episode = None
+        self.callbacks.rollout_end()
+        self.session.episode_finished(record, totals)
+
+    def _begin(self, lanes: list[Lane]) -> None:
+        """New episodes, each in an environment reset with its own seed.
+
+        When the budget is spent none is begun; lanes that wait for others are reset all the same,
+        because a vector environment is stepped as a whole.
+        """
+        episodes: list[Episode | None] = [None] * len(lanes)
+        if not self.budget.spent:
+            episodes = [self.agent.begin_episode(lane.index) for lane in lanes]
+        elif all(lane.episode is None for lane in self.lanes):
+            return
+        seeds = [self._reset_seed(lane, ep) for lane, ep in zip(lanes, episodes, strict=True)]
+        observations = self.source.reset([lane.index for lane in lanes], seeds)
+        for lane, episode, observation in zip(lanes, episodes, observations, strict=True):
+            if episode is not None:
+                lane.begin(episode, observation)
+                self.callbacks.rollout_start()
+
+    def _reset_seed(self, lane: Lane, episode: Episode | None) -> int:
+        number = 0 if episode is None else episode.number
+        return reset_seed(self.agent.seed, Stream.ENVIRONMENT, lane.index, number)
+
+
+def train(
+    agent: Agent,
+    env: Any,
+    *,
+    total_timesteps: int | None = None,
+    total_episodes: int | None = None,
+    callback: Callback = None,
+    progress_bar: bool = False,
+    run_folder: Any = None,
+    eval_env: Any = None,
+    eval_freq: int = 0,
+    n_eval_episodes: int = 10,
+    log_freq: int = 1000,
+    checkpoint_freq: int = 10_000,
+    checkpoint_steps: tuple[int, ...] = (),
+    tensorboard: bool = False,
+    training_state: Mapping[str, Any] | None = None,
+) -> None:
+    """Train an agent, and evaluate, log, save and show as asked (frequencies in steps).
+
+    `run_folder` is a path for a new run, or an opened `RunFolder`; `eval_env` an environment or id
+    of its own for evaluation. On Ctrl-C or an error the last episode boundary is saved first.
+    """
+    budget = Budget(agent, total_timesteps, total_episodes)
+    plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
+    evaluator = _open_evaluator(eval_env, eval_freq, n_eval_episodes, agent.seed)
+    folder = _open_folder(run_folder, agent, env, budget)
+    source = open_environment(env)
+    callbacks = CallbackList(callback)
+    with InterruptGuard() as guard:
+        session = Session(
+            agent, plan, folder=folder, evaluator=evaluator,
+            progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
+            should_stop=lambda: guard.requested,
+        )  # fmt: skip
+        session.restore(training_state or {})
+        status = "failed"
+        try:
+            session.compile(agent.warm_up)
+            callbacks.start(agent)
+            Loop(agent, source, budget, session, callbacks, guard).run()
+            callbacks.end()
+            status = "interrupted" if guard.requested else "finished"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        finally:
+            agent.rewind()
+            session.close(status)
+    if guard.requested:
+        raise KeyboardInterrupt
+
+
+def _open_evaluator(env: Any, eval_freq: int, n_episodes: int, seed: int) -> Evaluator | None:
+    if env is None:
+        if eval_freq:
+            raise ValueError("evaluation needs an environment of its own: give eval_env too")
+        return None
+    return Evaluator(gymnasium.make(env) if isinstance(env, str) else env, n_episodes, seed)
+
+
+def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> RunFolder | None:
+    if run_folder is None or isinstance(run_folder, RunFolder):
+        return run_folder
+    spec = getattr(env, "spec", None)
+    config = {
+        "agent": agent.name,
+        "task": spec.id if spec is not None else None,
+        "seed": agent.seed,
+        "options": agent.config(),
+        "start_timestep": agent.num_timesteps,
+        budget.unit: budget.total,
+    }
+    return RunFolder.create(run_folder, config, command_line())

@@ -1,0 +1,86 @@
+"""What a person sees while it trains: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from tqdm import tqdm
+
+
+class Progress(Protocol):
+    """Shows how far a training is. `close` may be called twice."""
+
+    def update(self, done: int, facts: Mapping[str, Any]) -> None: ...
+
+    def line(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SilentProgress:
+    """Shows nothing."""
+
+    def update(self, done: int, facts: Mapping[str, Any]) -> None: ...
+
+    def line(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class BarProgress:
+    """A bar with success rate and memory size; its rate is steps a second."""
+
+    def __init__(self, total: int, done: int, unit: str) -> None:
+        self._bar = tqdm(
+            total=total, initial=min(done, total), unit=f" {unit}", dynamic_ncols=True,
+            unit_scale=True, smoothing=0.1,
+        )  # fmt: skip
+
+    def update(self, done: int, facts: Mapping[str, Any]) -> None:
+        self._bar.set_postfix({name: short(value) for name, value in facts.items()}, refresh=False)
+        self._bar.update(min(done, self._bar.total) - self._bar.n)
+
+    def line(self, text: str) -> None:
+        self._bar.write(text)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class LineProgress:
+    """A line every few seconds, for logs and pipes."""
+
+    def __init__(self, total: int, done: int, unit: str, every: float = 5.0) -> None:
+        self._total, self._unit, self._every = total, unit, every
+        self._start, self._start_done = time.monotonic(), done
+        self._last = self._start
+
+    def update(self, done: int, facts: Mapping[str, Any]) -> None:
+        now = time.monotonic()
+        if now - self._last < self._every and done < self._total:
+            return
+        self._last = now
+        rate = (done - self._start_done) / max(now - self._start, 1e-9)
+        parts = [f"{done:,} of {self._total:,} {self._unit}", f"{rate:,.0f} {self._unit}/s"]
+        parts += [f"{name} {short(value)}" for name, value in facts.items()]
+        self.line(", ".join(parts))
+
+    def line(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None: ...
+
+
+def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
+    if not visible:
+        return SilentProgress()
+    return (
+        BarProgress(total, done, unit) if sys.stderr.isatty() else LineProgress(total, done, unit)
+    )
+
+
+def short(value: Any) -> str:
+    if value is None:
+        return "?"
+    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"

@@ -1,0 +1,323 @@
+"""One training as an observer sees it: what is due when, and what is written down.
+
+The loop (or a callback inside Stable-Baselines3's loop) reports episodes and steps; the session
+evaluates, logs, saves and shows. It never changes what is learned.
+
+What is due at a step happens at that step exactly, in the middle of an episode if need be; what is
+saved is the last episode boundary. Rows past a checkpoint are cut when a run resumes, and written
+again, the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scrubjay.training.clock import Clock
+from scrubjay.training.evaluation import EvaluationStopped, Evaluator, success_rate
+from scrubjay.training.logger import TensorBoardOutput
+from scrubjay.training.progress import Progress, SilentProgress
+from scrubjay.training.protocols import Trained
+from scrubjay.training.records import EpisodeRecord
+from scrubjay.training.run_folder import RunFolder, now
+from scrubjay.training.statistics import Statistics
+
+NEVER = 2**62
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often things happen, in steps; 0 means never."""
+
+    eval_freq: int = 0
+    log_freq: int = 1000
+    checkpoint_freq: int = 10_000
+    checkpoint_steps: Sequence[int] = ()
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("eval_freq", "log_freq", "checkpoint_freq"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} counts steps, 0 for never; {getattr(self, name)} came")
+        if any(step < 1 for step in self.checkpoint_steps):
+            raise ValueError(f"checkpoint_steps are at least 1; {self.checkpoint_steps} came")
+
+
+class Timer:
+    """The next multiple of a frequency."""
+
+    def __init__(self, every: int, done: int = 0) -> None:
+        self.every = every
+        self.next = NEVER
+        self.passed(done)
+
+    def passed(self, timestep: int) -> None:
+        if self.every:
+            self.next = (timestep // self.every + 1) * self.every
+
+
+class Session:
+    """Watches one training; `next_event` is the step at which `handle_events` must be called."""
+
+    def __init__(
+        self,
+        agent: Trained,
+        plan: Plan,
+        *,
+        folder: RunFolder | None = None,
+        evaluator: Evaluator | None = None,
+        progress: Progress | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        checkpoint_suffix: str = ".scrub",
+    ) -> None:
+        self.agent = agent
+        self.plan = plan
+        self.folder = folder
+        self.evaluator = evaluator
+        self.progress = progress or SilentProgress()
+        self.statistics = Statistics()
+        self.first_greedy_success_step: int | None = None
+        self._should_stop = should_stop
+        self._suffix = checkpoint_suffix
+        self._best: tuple[float, float] | None = None
+        self._clock = Clock()
+        self._evaluations = Timer(plan.eval_freq if evaluator else 0, self._last_step("eval"))
+        self._logs = Timer(plan.log_freq, self._last_step("progress"))
+        self._checkpoints = Timer(plan.checkpoint_freq if folder else 0, agent.num_timesteps)
+        self._named = self._missing_checkpoints() if folder else []
+        self._tick = agent.num_timesteps
+        if folder:
+            self._recall(folder)
+        self._open_tensorboard()
+        self._plan_next_event()
+
+    # -- starting and resuming ---------------------------------------------------------------
+
+    def _last_step(self, table: str) -> int:
+        """The step of a table's last row; before the first one, where this training began."""
+        if self.folder is None:
+            return self.agent.num_timesteps
+        rows = self.folder.tables[table].rows()
+        return int(rows[-1]["timestep"]) if rows else int(self.folder.config["start_timestep"])
+
+    def _missing_checkpoints(self) -> list[int]:
+        assert self.folder is not None
+        return [
+            step
+            for step in sorted(set(self.plan.checkpoint_steps))
+            if not self.folder.checkpoint(f"step-{step}", self._suffix).exists()
+        ]
+
+    def _recall(self, folder: RunFolder) -> None:
+        """What earlier evaluations of this run said, read off its own tables."""
+        by_step: dict[int, list[EpisodeRecord]] = {}
+        for row in folder.tables["eval"].rows():
+            record = _evaluation_record(row)
+            by_step.setdefault(record.timestep, []).append(record)
+        for records in by_step.values():
+            self._best = max(self._best or _score(records), _score(records))
+        found = folder.manifest["first_greedy_success_step"]
+        if found is not None and found <= self.agent.num_timesteps:
+            self.first_greedy_success_step = found
+        rows = folder.tables["time"].rows()
+        if rows:
+            self._clock.restore(rows[-1])
+
+    def _open_tensorboard(self) -> None:
+        if self.plan.tensorboard:
+            if self.folder is None:
+                raise ValueError("TensorBoard's files go into a run folder: give run_folder too")
+            self.agent.logger.outputs.append(TensorBoardOutput(self.folder.path / "tensorboard"))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what a checkpoint kept."""
+        if state:
+            self.statistics.restore(state["statistics"])
+
+    def compile(self, warm_up: Callable[[], None]) -> None:
+        """Compile before the clock of training runs."""
+        with self._clock.compiling:
+            warm_up()
+
+    # -- what is reported to it --------------------------------------------------------------
+
+    def episode_finished(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
+        self.statistics.add(record, totals)
+        if self.folder:
+            self.folder.tables["episodes"].append(_episode_row(record))
+        if self.statistics.first_success_step is not None and self.evaluator:
+            self._probe()
+        if record.timestep >= self._logs.next:
+            self._log()
+
+    def handle_events(self) -> None:
+        timestep = self.agent.num_timesteps
+        if timestep >= self._evaluations.next:
+            self._evaluate()
+        while self._named and timestep >= self._named[0]:
+            self._save(f"step-{self._named.pop(0)}")
+        if timestep >= self._checkpoints.next:
+            self._save("last")
+            self._checkpoints.passed(timestep)
+        self._show()
+        self._plan_next_event()
+
+    def close(self, status: str) -> None:
+        """The end, whatever its reason: the last checkpoint, the manifest, everything closed."""
+        try:
+            if self.folder and status == "finished" and self.statistics.totals:
+                self._log()
+            if self.folder:
+                self._save("last")
+                self.folder.update(status=status, finished=now(), **self._facts())
+        finally:
+            self._show()
+            self.progress.close()
+            self.agent.logger.close()
+            if self.folder:
+                self.folder.close()
+
+    # -- what it does ------------------------------------------------------------------------
+
+    def _evaluate(self) -> None:
+        assert self.evaluator is not None
+        timestep = self.agent.num_timesteps
+        try:
+            with self._clock.evaluating:
+                records = self.evaluator.run(self.agent, timestep, should_stop=self._should_stop)
+        except EvaluationStopped:
+            return
+        self._evaluations.passed(timestep)
+        if self.folder:
+            for record in records:
+                self.folder.tables["eval"].append(_evaluation_row(record))
+        self._report(records)
+        if any(record.is_success for record in records):
+            self._found_greedy_success()
+        if self._best is None or _score(records) > self._best:
+            self._best = _score(records)
+            self._save("best")
+
+    def _report(self, records: list[EpisodeRecord]) -> None:
+        reward = float(np.mean([record.total_reward for record in records]))
+        length = float(np.mean([record.length for record in records]))
+        rate, timestep = success_rate(records), records[0].timestep
+        log = self.agent.logger
+        log.record("eval/mean_reward", reward)
+        log.record("eval/mean_ep_length", length)
+        log.record("eval/success_rate", rate)
+        log.dump(timestep)
+        solved = "" if np.isnan(rate) else f"success {rate:.2f}, "
+        self.progress.line(
+            f"evaluation at step {timestep:,}: {solved}return {reward:.3g}, "
+            f"{length:.0f} steps an episode"
+        )
+
+    def _probe(self) -> None:
+        """One greedy episode after each training episode, from the first success to the first
+        greedy one: the distance between the two measures how fast a discovery is latched onto."""
+        if self.first_greedy_success_step is not None or self.evaluator is None:
+            return
+        try:
+            with self._clock.evaluating:
+                records = self.evaluator.run(
+                    self.agent, self.agent.num_timesteps, 1, self._should_stop
+                )
+        except EvaluationStopped:
+            return
+        if records[0].is_success:
+            self._found_greedy_success()
+
+    def _found_greedy_success(self) -> None:
+        if self.first_greedy_success_step is None:
+            self.first_greedy_success_step = self.agent.num_timesteps
+
+    def _log(self) -> None:
+        timestep = self.agent.num_timesteps
+        row = {
+            "timestep": timestep,
+            **self.statistics.row(),
+            **self.agent.metrics(self.statistics.totals),
+            "first_success_step": self.statistics.first_success_step,
+        }
+        self.statistics.totals.clear()
+        self._logs.passed(timestep)
+        times = self._clock.row(timestep)
+        if self.folder:
+            self.folder.tables["progress"].append(row)
+            self.folder.tables["time"].append({"timestep": timestep, **times})
+        for name, value in {**row, **times}.items():
+            if value is not None and name != "timestep":
+                self.agent.logger.record(name, value)
+        self.agent.logger.dump(timestep)
+
+    def _save(self, name: str) -> None:
+        if self.folder is None:
+            return
+        with self._clock.saving:
+            self.folder.sync()
+            state = {"statistics": self.statistics.state()}
+            self.agent.save(self.folder.checkpoint(name, self._suffix), training=state)
+            self.folder.update(**self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "timesteps": self.agent.num_timesteps,
+            "episodes": self.agent.n_episodes,
+            "first_success_step": self.statistics.first_success_step,
+            "first_greedy_success_step": self.first_greedy_success_step,
+            "seconds": self._clock.totals(),
+        }
+
+    def _show(self) -> None:
+        timestep = self.agent.num_timesteps
+        facts: dict[str, Any] = {"success": self.statistics.success_rate}
+        facts |= self.agent.gauges()
+        self.progress.update(timestep, facts)
+        # about ten times a second
+        self._tick = timestep + max(1, int(self._clock.fps(timestep) / 10))
+
+    def _plan_next_event(self) -> None:
+        named = self._named[0] if self._named else NEVER
+        due = (self._evaluations.next, self._checkpoints.next, named)
+        shown = NEVER if isinstance(self.progress, SilentProgress) else self._tick
+        self.next_event = min(*due, shown)
+
+
+def _score(records: list[EpisodeRecord]) -> tuple[float, float]:
+    """Better is: more often solved, then more reward."""
+    rate = success_rate(records)
+    reward = float(np.mean([record.total_reward for record in records]))
+    return (-1.0 if np.isnan(rate) else rate), reward
+
+
+def _episode_row(record: EpisodeRecord) -> dict[str, Any]:
+    return {
+        "episode": record.episode,
+        "environment": record.environment,
+        "timestep": record.timestep,
+        "length": record.length,
+        "return": record.total_reward,
+        "terminated": record.terminated,
+        "truncated": record.truncated,
+        "is_success": record.is_success,
+    }
+
+
+def _evaluation_row(record: EpisodeRecord) -> dict[str, Any]:
+    return {
+        "timestep": record.timestep,
+        "episode": record.episode,
+        "return": record.total_reward,
+        "length": record.length,
+        "is_success": record.is_success,
+    }
+
+
+def _evaluation_record(row: Mapping[str, str]) -> EpisodeRecord:
+    success = bool(int(row["is_success"])) if row["is_success"] else None
+    return EpisodeRecord(
+        int(row["episode"]), 0, int(row["timestep"]), int(row["length"]), float(row["return"]),
+        False, False, success,
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""Sums and windows over episodes: what a row of the log is made of."""
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from scrubjay.training.records import EpisodeRecord
+
+WINDOW = 100  # episodes, as in Stable-Baselines3
+
+
+class Statistics:
+    """The last episodes, and the agent's counts since the last row."""
+
+    def __init__(self) -> None:
+        self.episodes: deque[tuple[float, int, float | None]] = deque(maxlen=WINDOW)
+        self.totals: Counter[str] = Counter()
+        self.first_success_step: int | None = None
+
+    def add(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
+        success = None if record.is_success is None else float(record.is_success)
+        self.episodes.append((record.total_reward, record.length, success))
+        self.totals.update(totals)
+        if record.is_success and self.first_success_step is None:
+            self.first_success_step = record.timestep
+
+    @property
+    def success_rate(self) -> float | None:
+        known = [success for _, _, success in self.episodes if success is not None]
+        return fmean(known) if known else None
+
+    def row(self) -> dict[str, Any]:
+        """Stable-Baselines3's rollout entries."""
+        return {
+            "rollout/ep_rew_mean": fmean(reward for reward, _, _ in self.episodes),
+            "rollout/ep_len_mean": fmean(length for _, length, _ in self.episodes),
+            "rollout/success_rate": self.success_rate,
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "episodes": [list(episode) for episode in self.episodes],
+            "totals": dict(self.totals),
+            "first_success_step": self.first_success_step,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.episodes.extend((r, n, success) for r, n, success in state["episodes"])
+        self.totals.update(state["totals"])
+        self.first_success_step = state["first_success_step"]
