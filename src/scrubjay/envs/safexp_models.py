@@ -93,9 +93,9 @@ _WORLD = """<mujoco model="{name}">
   </visual>
   <asset>
     <texture name="sky" type="skybox" builtin="gradient" rgb1="0.93 0.95 0.98"
-             rgb2="0.75 0.82 0.9" width="64" height="64"/>
+             rgb2="0.75 0.82 0.9" width="32" height="32"/>
     <texture name="floor" type="2d" builtin="checker" rgb1="0.86 0.87 0.89"
-             rgb2="0.8 0.81 0.84" width="256" height="256"/>
+             rgb2="0.8 0.81 0.84" width="32" height="32"/>
     <material name="floor" texture="floor" texrepeat="14 14" specular="0"/>
     <material name="wall" rgba="0.5 0.5 0.5 1" specular="0.1"/>
     <material name="robot" rgba="0.8 0.2 0.16 1" specular="0.3"/>
