@@ -50,6 +50,8 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         self.width = width
         self.height = height
         self.model = copy.copy(compile_model(mjcf))
+        self.model.vis.global_.offwidth = width
+        self.model.vis.global_.offheight = height
         action_space = self.action_space
         if not isinstance(action_space, gym.spaces.Box):
             raise TypeError(f"A MuJoCo task needs a Box of actions, not {action_space}.")

@@ -73,8 +73,8 @@ class PointMaze(MujocoTask):
         full_observation: bool = False,
         step_reward: float = 0.0,
         render_mode: str | None = None,
-        width: int = 480,
-        height: int = 480,
+        width: int | None = None,
+        height: int | None = None,
     ) -> None:
         self.maze = MazeMap(map)
         self.goals = self.maze.goals(goals)
@@ -88,7 +88,9 @@ class PointMaze(MujocoTask):
             np.array([-1.0, -0.25], np.float32), np.array([1.0, 0.25], np.float32)
         )
         self.observation_space = observation_space(self.maze, full_observation)
-        mjcf = maze_mjcf(self.maze, self.goals)
+        default_width, default_height = picture_size(self.maze)
+        width, height = width or default_width, height or default_height
+        mjcf = maze_mjcf(self.maze, self.goals, width / height)
         super().__init__(mjcf, render_mode=render_mode, width=width, height=height)
 
     def start_state(self) -> tuple[Array, Array]:
@@ -152,7 +154,7 @@ class Point4RoomsOneGoal(PointMaze):
         super().__init__(FOUR_ROOMS, [(24.0, -24.0)], **options)
 
 
-def observation_space(maze: MazeMap, full: bool) -> gym.spaces.Box:
+def observation_space(maze: MazeMap, full: bool) -> gym.Space[Array]:
     """Bounds for x and y, which walls keep; none for heading and velocities, which leave theirs.
 
     The heading is wrapped to +-pi before the physics, and the velocities are clipped before it,
@@ -259,8 +261,15 @@ RED = "0.85 0.2 0.17 1"
 GREEN = "0.25 0.62 0.3 1"
 
 
-def maze_mjcf(maze: MazeMap, goals: Sequence[Goal]) -> str:
-    """The maze in MuJoCo's own format.
+def picture_size(maze: MazeMap) -> tuple[int, int]:
+    """480 pixels for the longer side, in steps of 16 as video formats want them."""
+    (left, low), (right, high) = maze.corners()
+    longer = max(right - left, high - low)
+    return 16 * round(30 * (right - left) / longer), 16 * round(30 * (high - low) / longer)
+
+
+def maze_mjcf(maze: MazeMap, goals: Sequence[Goal], aspect: float) -> str:
+    """The maze in MuJoCo's own format, with a camera for pictures of that width / height.
 
     The floor is only drawn. Since MuJoCo 3.0 rounding makes the sphere, which touches the floor at
     distance 0, brake in half of the steps, which it never did when the paper's figures were made.
@@ -270,24 +279,20 @@ def maze_mjcf(maze: MazeMap, goals: Sequence[Goal]) -> str:
   <compiler inertiafromgeom="true"/>
   <option timestep="0.02" integrator="RK4"/>
   <visual>
-    <headlight ambient="0.55 0.55 0.55" diffuse="0.4 0.4 0.4" specular="0 0 0"/>
-    <quality shadowsize="2048"/>
+    <headlight ambient="0.6 0.6 0.6" diffuse="0.25 0.25 0.25" specular="0 0 0"/>
   </visual>
   <default>
     <joint armature="0" damping="0" limited="false"/>
     <geom condim="3" conaffinity="0" contype="1" density="100" friction="1 0.5 0.5" margin="0"/>
   </default>
-  <asset>
-    <texture name="sky" type="skybox" builtin="flat" rgb1="1 1 1" width="16" height="16"/>
-  </asset>
   <worldbody>
-    {_surroundings(maze)}
+    {_surroundings(maze, aspect)}
     {"".join(_block(*maze.center(cell)) for cell in maze.cells("#"))}
     {_goal_markers(goals)}
     <body name="torso">
       <geom type="sphere" size="0.5" pos="0 0 0.5" solimp="0.9 0.99 0.001" rgba="0.2 0.4 0.7 1"/>
       <geom type="box" size="0.5 0.1 0.1" pos="0.6 0 0.5" solimp="0.9 0.99 0.001"
-            rgba="0.95 0.6 0.1 1"/>
+            rgba="0.95 0.5 0.05 1"/>
       <joint name="x" type="slide" axis="1 0 0"/>
       <joint name="y" type="slide" axis="0 1 0"/>
       <joint name="heading" type="hinge" axis="0 0 1"/>
@@ -300,26 +305,25 @@ def maze_mjcf(maze: MazeMap, goals: Sequence[Goal]) -> str:
 </mujoco>"""
 
 
-def _surroundings(maze: MazeMap) -> str:
-    """Floor, light and the camera that sees all of the maze from above."""
-    n_rows, n_columns = len(maze.rows), len(maze.rows[0])
-    left, low = maze.center((0, 0))
-    x, y = left + HALF_CELL * (n_columns - 1), low + HALF_CELL * (n_rows - 1)
-    span = CELL * max(n_rows, n_columns)
+def _surroundings(maze: MazeMap, aspect: float) -> str:
+    """Floor, light and the camera that sees the maze, with half of its border, from above."""
+    (left, low), (right, high) = maze.corners()
+    x, y = (left + right) / 2, (low + high) / 2
+    span = max(high - low, (right - left) / aspect) + HALF_CELL
     # A narrow view from far away looks almost straight down everywhere: tan(10 degrees) = 0.176.
-    distance = span / (2 * 0.176) + 2
+    distance = span / (2 * 0.176)
     return f"""
     <geom name="floor" type="plane" contype="0" conaffinity="0" pos="{x} {y} 0"
-          size="{HALF_CELL * n_columns} {HALF_CELL * n_rows} 1" rgba="0.96 0.94 0.89 1"/>
-    <light directional="true" pos="{x} {y} 30" dir="0.3 -0.4 -1" diffuse="0.35 0.35 0.35"
-           specular="0 0 0"/>
+          size="{(right - left) / 2 + CELL} {(high - low) / 2 + CELL} 1" rgba="0.97 0.95 0.9 1"/>
+    <light directional="true" castshadow="false" pos="{x} {y} 30" dir="0.4 0.5 -1"
+           diffuse="0.25 0.25 0.25" specular="0 0 0"/>
     <camera name="top" pos="{x} {y} {distance}" fovy="20"/>"""
 
 
 def _block(x: float, y: float) -> str:
     size = f"{HALF_CELL} {HALF_CELL} 1"
     return f"""
-    <geom type="box" pos="{x} {y} 1" size="{size}" conaffinity="1" rgba="0.42 0.46 0.53 1"/>"""
+    <geom type="box" pos="{x} {y} 1" size="{size}" conaffinity="1" rgba="0.36 0.42 0.5 1"/>"""
 
 
 def _goal_markers(goals: Sequence[Goal]) -> str:

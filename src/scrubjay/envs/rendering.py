@@ -5,10 +5,12 @@ is made at the first picture instead, so that a task without pictures needs no O
 machine without a display needs no variable.
 """
 
+import atexit
 import ctypes
 import os
 import sys
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -99,6 +101,8 @@ class Picture:
     def __init__(self, model: Any, camera: str, width: int, height: int) -> None:
         self._context = gl_context(width, height)
         self._context.make_current()
+        # A context that lives until Python has shut down complains when it is deleted then.
+        atexit.register(_close, weakref.ref(self))
         self._model = model
         self._rectangle = mujoco.MjrRect(0, 0, width, height)
         self._scene = mujoco.MjvScene(model, maxgeom=1000)
@@ -127,9 +131,18 @@ class Picture:
         return np.ascontiguousarray(pixels[::-1])  # OpenGL counts rows from below
 
     def close(self) -> None:
+        if self._context is None:
+            return
         self._context.make_current()
         self._resources.free()
         self._context.free()
+        self._context = None
+
+
+def _close(reference: "weakref.ref[Picture]") -> None:
+    picture = reference()
+    if picture is not None:
+        picture.close()
 
 
 class Window:

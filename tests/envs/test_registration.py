@@ -1,0 +1,54 @@
+"""The ids of all tasks, and what importing them costs."""
+
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+
+from scrubjay.envs import TASK_IDS
+
+HORIZONS = {
+    "scrubjay/GrowingTree-v0": 200,
+    "scrubjay/SparseMountainCar-v0": 999,
+    "scrubjay/PointUMaze-v0": 1000,
+    "scrubjay/Point4Rooms-v0": 1000,
+    "scrubjay/Point4RoomsOneGoal-v0": 1000,
+    "scrubjay/SafexpPointGoal-v0": 1000,
+    "scrubjay/SafexpCarGoal-v0": 1000,
+    "scrubjay/SparseFetchReach-v0": 50,
+}
+
+
+def test_every_task_has_its_id_and_horizon():
+    assert {task: gym.spec(task).max_episode_steps for task in TASK_IDS} == HORIZONS
+
+
+def run(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+
+def test_registering_imports_no_simulator():
+    heavy = "{'mujoco', 'numba', 'torch', 'pygame', 'gymnasium_robotics'}"
+    result = run(f"import sys, scrubjay.envs; print(sorted({heavy} & set(sys.modules)))")
+    assert result.stdout == "[]\n", result.stderr
+
+
+@pytest.mark.parametrize("task", ["PointUMaze", "SafexpPointGoal"])
+def test_without_mujoco_the_message_names_the_extra(task):
+    result = run(
+        "import sys; sys.modules['mujoco'] = None\n"
+        "import gymnasium, scrubjay.envs\n"
+        f"gymnasium.make('scrubjay/{task}-v0')"
+    )
+    assert 'pip install "scrubjay[mujoco]"' in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("task", ["GrowingTree", "SparseMountainCar"])
+def test_the_toy_tasks_need_no_mujoco(task):
+    result = run(
+        "import sys; sys.modules['mujoco'] = None\n"
+        "import gymnasium, scrubjay.envs\n"
+        f"gymnasium.make('scrubjay/{task}-v0').reset(seed=0)"
+    )
+    assert result.returncode == 0, result.stderr
