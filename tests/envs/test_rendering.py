@@ -72,6 +72,12 @@ def test_pictures_have_the_shape_of_the_maze_or_the_size_asked_for():
     assert make("scrubjay/PointUMaze-v0", width=800, height=600).render().shape == (600, 800, 3)
 
 
+@pytest.mark.parametrize("size", [{"width": 0}, {"height": -3}])
+def test_a_picture_without_pixels_is_an_error(size):
+    with pytest.raises(ValueError, match="at least one pixel"):
+        PointMaze(U_MAZE, [(0, 8)], **size)
+
+
 def test_drawing_changes_nothing():
     drawn, plain = make("scrubjay/PointUMaze-v0"), gym.make("scrubjay/PointUMaze-v0")
     np.testing.assert_array_equal(drawn.reset(seed=1)[0], plain.reset(seed=1)[0])

@@ -28,7 +28,8 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
     A task sets `action_space` and `observation_space`, then calls `super().__init__(mjcf, ...)`,
     and defines `start_state`, `observe` and `step`. It may keep arrays of `self.data` (they are
     views and stay valid): assign them in `bind` and name them in `rebuilt`, so that copies and
-    pickles fetch their own. `model` and `data` belong to this environment alone.
+    pickles fetch their own. `model` and `data` belong to this environment alone; after a step,
+    what MuJoCo derives from `data.qpos` and `data.qvel` may lag behind until `mj_forward`.
 
     `reset(options={"qpos": ..., "qvel": ...})` starts from that state. A copy or a pickle made in
     the middle of an episode continues exactly as the original would.
@@ -46,6 +47,8 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
                 f"render_mode must be None or one of {self.metadata['render_modes']}, "
                 f"not {render_mode!r}."
             )
+        if width < 1 or height < 1:
+            raise ValueError(f"A picture needs at least one pixel, not {width} x {height}.")
         self.render_mode = render_mode
         self.width = width
         self.height = height
@@ -111,7 +114,7 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         A wrong shape or NaN is an error. Lists, because for a few numbers Python's own
         arithmetic is several times faster than NumPy's.
         """
-        if not isinstance(action, np.ndarray):
+        if not isinstance(action, np.ndarray) or action.dtype.kind != "f":
             action = np.asarray(action, dtype=np.float64)
         if action.shape != self.action_space.shape:
             raise ValueError(

@@ -89,8 +89,9 @@ class PointMaze(MujocoTask):
         )
         self.observation_space = observation_space(self.maze, full_observation)
         default_width, default_height = picture_size(self.maze)
-        width, height = width or default_width, height or default_height
-        mjcf = maze_mjcf(self.maze, self.goals, width / height)
+        width = default_width if width is None else width
+        height = default_height if height is None else height
+        mjcf = maze_mjcf(self.maze, self.goals, max(width, 1) / max(height, 1))
         super().__init__(mjcf, render_mode=render_mode, width=width, height=height)
 
     def start_state(self) -> tuple[Array, Array]:
