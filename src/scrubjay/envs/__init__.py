@@ -6,7 +6,12 @@ step of a toy task, and the tests run the stricter `check_env` on each of them. 
 actions it gets by itself.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gymnasium.envs.registration import register
+
+if TYPE_CHECKING:
+    from scrubjay.envs.point_maze import PointMaze
 
 # name: (entry point, steps after which an episode is truncated)
 _TASKS = {
@@ -30,4 +35,14 @@ for _id, (_entry_point, _max_episode_steps) in zip(TASK_IDS, _TASKS.values(), st
         disable_env_checker=True,
     )
 
-__all__ = ["TASK_IDS"]
+
+def __getattr__(name: str) -> Any:
+    """`PointMaze`, for mazes of one's own, is imported when it is asked for: it needs MuJoCo."""
+    if name == "PointMaze":
+        from scrubjay.envs.point_maze import PointMaze
+
+        return PointMaze
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["TASK_IDS", "PointMaze"]
