@@ -1,3 +1,79 @@
-"""Reinforcement learning that remembers: episodic memories and the agents that act from them."""
+"""Reinforcement learning that remembers: episodic memories and the agents that act from them.
+
+>>> from scrubjay import CEC
+>>> agent = CEC("scrubjay/GrowingTree-v0", distance_threshold=0.01, seed=1).learn(20_000)
+
+Importing scrubjay registers its tasks with Gymnasium and compiles nothing: the names below are
+loaded when they are first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import scrubjay.envs  # noqa: F401  registers the tasks
+
+if TYPE_CHECKING:
+    from scrubjay.agents import CEC, LinearSchedule
+    from scrubjay.embedding import (
+        BoundsScaler,
+        Chain,
+        Embedding,
+        FrozenNormalizer,
+        Identity,
+        RandomProjection,
+        RunningNormalizer,
+        SelectKeys,
+    )
+    from scrubjay.experiments.presets import preset
+    from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
+    from scrubjay.training import BaseCallback, RunFolder
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "scrubjay.agents": ("CEC", "LinearSchedule"),
+    "scrubjay.embedding": (
+        "BoundsScaler",
+        "Chain",
+        "Embedding",
+        "FrozenNormalizer",
+        "Identity",
+        "RandomProjection",
+        "RunningNormalizer",
+        "SelectKeys",
+    ),
+    "scrubjay.experiments.presets": ("preset",),
+    "scrubjay.memory": ("ArchiveError", "EpisodicMemory", "KDTree", "Outcome"),
+    "scrubjay.training": ("BaseCallback", "RunFolder"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CEC",
+    "ArchiveError",
+    "BaseCallback",
+    "BoundsScaler",
+    "Chain",
+    "Embedding",
+    "EpisodicMemory",
+    "FrozenNormalizer",
+    "Identity",
+    "KDTree",
+    "LinearSchedule",
+    "Outcome",
+    "RandomProjection",
+    "RunFolder",
+    "RunningNormalizer",
+    "SelectKeys",
+    "preset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'scrubjay' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

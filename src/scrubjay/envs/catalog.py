@@ -1,0 +1,67 @@
+"""The tasks by name, with what a person wants to know of them."""
+
+import difflib
+from dataclasses import dataclass
+
+import gymnasium
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task; `paper_name` is what the paper calls it."""
+
+    name: str
+    paper_name: str
+    reward: str
+    description: str
+    needs_mujoco: bool = True
+
+    @property
+    def id(self) -> str:
+        return f"scrubjay/{self.name}-v0"
+
+
+TASKS = (
+    Task("GrowingTree", "GrowingTree", "1 at height 1 ± 0.1",
+         "grow a tree to its target height; the paper's toy example", needs_mujoco=False),
+    Task("SparseMountainCar", "MountainCarContinuous", "100 at the flag",
+         "drive a weak car up a hill, paid only at the top", needs_mujoco=False),
+    Task("PointUMaze", "PointUMaze", "1 at the goal",
+         "a point robot around the bend of a U-shaped corridor"),
+    Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 at two sub-goals",
+         "four rooms; two nearer goals pay half and end the episode"),
+    Task("Point4RoomsOneGoal", "Point4Rooms-v1", "1 at the goal",
+         "four rooms with the far goal only"),
+    Task("SafexpPointGoal", "Safexp-PointGoal", "1 at the goal",
+         "a point robot with sensors among 44 walls"),
+    Task("SafexpCarGoal", "Safexp-CarGoal", "1 at the goal",
+         "a car with two motors and sensors among 44 walls"),
+    Task("SparseFetchReach", "FetchReach", "1 within 5 cm of the target",
+         "a robot arm reaches a target that moves every episode"),
+)  # fmt: skip
+
+
+class UnknownTaskError(ValueError):
+    """No such task; the message suggests the nearest names."""
+
+
+def find_task(name: str) -> str:
+    """The Gymnasium id for an id, a bare name or the paper's name, in any case."""
+    names = {alias.lower(): task.id for task in TASKS for alias in _aliases(task)}
+    if name.lower() in names:
+        return names[name.lower()]
+    if name in gymnasium.registry or ":" in name:
+        return name
+    known = [*(task.name for task in TASKS), *gymnasium.registry]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`scrubjay tasks` lists what there is"
+    raise UnknownTaskError(f"there is no task {name!r}; {hint}")
+
+
+def task_of(env_id: str) -> Task | None:
+    """The catalogue's entry for a Gymnasium id, if it is one of ours."""
+    return next((task for task in TASKS if task.id == env_id), None)
+
+
+def _aliases(task: Task) -> tuple[str, ...]:
+    return (task.id, task.name, task.paper_name)
