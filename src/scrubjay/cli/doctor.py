@@ -1,0 +1,81 @@
+"""scrubjay doctor: versions, and combinations known to be broken, with the fix."""
+
+import argparse
+import platform
+import re
+from collections.abc import Mapping, Sequence
+
+from scrubjay.cli.main import refuse
+
+PARTS = {
+    "core": ("numpy", "numba", "gymnasium", "tqdm"),
+    "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg"),
+    "plots": ("matplotlib",),
+    "tensorboard": ("tensorboard",),
+    "deep": ("torch", "stable-baselines3"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Exits with 1 when something is known to be broken."
+
+
+def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:  # noqa: ARG001
+    refuse(unknown)
+    versions = installed()
+    print(f"scrubjay {versions['scrubjay']}, Python {platform.python_version()}")
+    print(f"  {'system':<12}{platform.platform()}")
+    for extra, packages in PARTS.items():
+        found = [f"{name} {versions[name]}" for name in packages if name in versions]
+        missing = [name for name in packages if name not in versions]
+        line = ", ".join(found)
+        if missing:
+            line += f"{'; ' if found else ''}without {', '.join(missing)}"
+            line += f' (pip install "scrubjay[{extra}]")'
+        print(f"  {extra:<12}{line}")
+    problems = known_problems(versions)
+    for problem in problems:
+        print(f"problem: {problem}")
+    print("nothing known to be broken" if not problems else f"{len(problems)} known to be broken")
+    return 1 if problems else 0
+
+
+def installed() -> dict[str, str]:
+    from importlib import metadata
+
+    names = ["scrubjay", *(name for packages in PARTS.values() for name in packages)]
+    found = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def known_problems(versions: Mapping[str, str]) -> list[str]:
+    """What is broken in this combination of versions, each with its fix."""
+    problems = []
+    robotics, mujoco = versions.get("gymnasium-robotics"), versions.get("mujoco")
+    if robotics and mujoco and number(mujoco) >= (3, 12) and number(robotics) <= (1, 4, 2):
+        problems.append(
+            f"gymnasium-robotics {robotics} fails with mujoco {mujoco} (its Fetch tasks die when "
+            'they are made): pip install "mujoco<3.12"'
+        )
+    if mujoco and number(mujoco) < (3, 3):
+        problems.append(
+            f"mujoco {mujoco} is older than what the tasks were checked with: "
+            'pip install "mujoco>=3.3,<3.12"'
+        )
+    if number(versions.get("gymnasium", "1.1")) < (1, 1):
+        problems.append(
+            f"gymnasium {versions['gymnasium']} has other autoreset modes: "
+            'pip install "gymnasium>=1.1"'
+        )
+    return problems
+
+
+def number(version: str) -> tuple[int, ...]:
+    """The numeric part of a version, for comparison: 3.12.0rc1 -> (3, 12, 0)."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()

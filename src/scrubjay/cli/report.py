@@ -1,0 +1,22 @@
+"""scrubjay report RUNS..."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from scrubjay.cli.main import refuse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example:\n  scrubjay report runs/PointUMaze-v0/* --out report.html"
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="(report.html)")
+
+
+def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    from scrubjay.experiments.report import write_report
+
+    refuse(unknown, ["--out"])
+    write_report(arguments.runs, arguments.out)
+    print(f"written: {arguments.out}")
+    return 0

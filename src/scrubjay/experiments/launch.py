@@ -1,0 +1,143 @@
+"""Start, resume and load runs by name: what the command line and sweeps do."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from os import PathLike
+from typing import Any
+
+import gymnasium
+
+from scrubjay.agents import CEC, MemoryAgent
+from scrubjay.embedding import load_embedding
+from scrubjay.envs.catalog import find_task
+from scrubjay.experiments.presets import preset
+from scrubjay.memory import read_archive
+from scrubjay.training import RunFolder, RunFolderError, train
+
+MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {"cec": CEC}
+DEEP_AGENTS = ("sac", "emac")
+AGENTS = (*MEMORY_AGENTS, *DEEP_AGENTS)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run; `options` overrules single settings of the preset."""
+
+    agent: str
+    task: str
+    preset: str = "paper"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    task_options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    steps: int = 100_000
+    n_envs: int = 1
+    eval_freq: int = 5_000
+    n_eval_episodes: int = 10
+    log_freq: int = 1_000
+    checkpoint_freq: int = 10_000
+    checkpoint_steps: tuple[int, ...] = ()
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        if self.agent not in AGENTS:
+            raise ValueError(f"an agent is one of {AGENTS}; {self.agent!r} came")
+        object.__setattr__(self, "task", find_task(self.task))
+        object.__setattr__(self, "checkpoint_steps", tuple(self.checkpoint_steps))
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "RunConfig":
+        known = {entry.name for entry in fields(cls)}
+        return cls(**{name: value for name, value in content.items() if name in known})
+
+    def make_env(self) -> gymnasium.Env[Any, Any]:
+        return gymnasium.make(self.task, **self.task_options)
+
+    def make_training_env(self) -> Any:
+        if self.n_envs == 1:
+            return self.make_env()
+        return gymnasium.make_vec(
+            self.task,
+            num_envs=self.n_envs,
+            vectorization_mode="sync",
+            vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
+            **self.task_options,
+        )
+
+    def make_agent(self, env: Any) -> MemoryAgent:
+        arguments = {**preset(self.task, self.preset), **self.options, "seed": self.seed}
+        if isinstance(arguments["embedding"], Mapping):
+            arguments["embedding"] = load_embedding(arguments["embedding"])
+        return MEMORY_AGENTS[self.agent](env, **arguments)
+
+
+def start(config: RunConfig, out: str | PathLike[str], command: str = "", **show: Any) -> Any:
+    """Run a new run to its end and return the trained agent. `show`: progress_bar."""
+    if config.agent in DEEP_AGENTS:
+        return _deep().start(config, out, command, **show)
+    env = config.make_training_env()
+    agent = config.make_agent(env)
+    folder = RunFolder.create(out, _as_json(config, agent), command)
+    return _run(agent, env, config, folder, **show)
+
+
+def resume(path: str | PathLike[str], **show: Any) -> Any:
+    """Continue a run from its last checkpoint, bit for bit as if it had never stopped."""
+    folder = RunFolder.open(path)
+    config = RunConfig.from_json(folder.config)
+    if config.agent in DEEP_AGENTS:
+        return _deep().restart(config, folder, **show)
+    env = config.make_training_env()
+    checkpoint = folder.checkpoint("last")
+    if not checkpoint.exists():
+        # killed before its first checkpoint: begin again
+        agent, state = config.make_agent(env), None
+    else:
+        agent = MEMORY_AGENTS[config.agent].load(checkpoint, env)
+        state = read_archive(checkpoint, "agent")[0]["training"]
+    folder.cut(agent.num_timesteps)
+    folder.update(status="running", finished=None)
+    return _run(agent, env, config, folder, training_state=state, **show)
+
+
+def load_agent(path: str | PathLike[str], checkpoint: str = "last") -> tuple[Any, RunConfig]:
+    """The trained agent of a run, and the run's configuration."""
+    folder = RunFolder.open(path)
+    config = RunConfig.from_json(folder.config)
+    if config.agent in DEEP_AGENTS:
+        return _deep().load(config, folder, checkpoint), config
+    file = folder.checkpoint(checkpoint)
+    if not file.exists():
+        known = sorted(found.stem for found in file.parent.glob("*.scrub"))
+        raise RunFolderError(f"{path} has no checkpoint {checkpoint!r}; it has {known}")
+    return MEMORY_AGENTS[config.agent].load(file), config
+
+
+def _run(agent: MemoryAgent, env: Any, config: RunConfig, folder: RunFolder, **show: Any) -> Any:
+    train(
+        agent,
+        env,
+        total_timesteps=max(config.steps - agent.num_timesteps, 0),
+        run_folder=folder,
+        eval_env=config.make_env() if config.eval_freq else None,
+        eval_freq=config.eval_freq,
+        n_eval_episodes=config.n_eval_episodes,
+        log_freq=config.log_freq,
+        checkpoint_freq=config.checkpoint_freq,
+        checkpoint_steps=config.checkpoint_steps,
+        tensorboard=config.tensorboard,
+        **show,
+    )
+    return agent
+
+
+def _as_json(config: RunConfig, agent: MemoryAgent) -> dict[str, Any]:
+    """The configuration with every option spelled out, whatever a preset may say one day."""
+    options = agent.config()
+    options.pop("seed")
+    return {**asdict(config), "options": options, "start_timestep": 0}
+
+
+def _deep() -> Any:
+    """The room of networks, imported only when somebody wants one."""
+    return importlib.import_module("scrubjay.deep.launch")
