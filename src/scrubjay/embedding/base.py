@@ -85,6 +85,8 @@ class Embedding(ABC):
 
 def load_embedding(config: Mapping[str, Any]) -> Embedding:
     """Make an embedding from its `config`. It must be bound, then restored."""
+    if not isinstance(config, Mapping):
+        raise TypeError(f"an embedding or the config of one was expected, {config!r} came")
     arguments = dict(config)
     name = arguments.pop("name", None)
     if name not in _CLASSES:
@@ -95,3 +97,10 @@ def load_embedding(config: Mapping[str, Any]) -> Embedding:
 
 def unbounded(size: int) -> Bounds:
     return np.full(size, -np.inf), np.full(size, np.inf)
+
+
+def whole_number(name: str, value: Any, *, at_least: int) -> int:
+    """An argument that counts something, or an error that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}; {value!r} came")
+    return int(value)

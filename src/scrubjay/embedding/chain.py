@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from scrubjay.embedding.base import Bounds, Embedding, Vector, load_embedding
 from scrubjay.embedding.flatten import Flattener
+from scrubjay.embedding.select import SelectKeys
 
 
 class Chain(Embedding):
@@ -22,6 +23,8 @@ class Chain(Embedding):
         self.stages = tuple(
             stage if isinstance(stage, Embedding) else load_embedding(stage) for stage in stages
         )
+        if any(isinstance(stage, SelectKeys) for stage in self.stages[1:]):
+            raise ValueError("only the first stage of a chain sees a Dict: put SelectKeys there")
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
         return self.stages[0].flattener(space)

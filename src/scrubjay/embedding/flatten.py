@@ -30,12 +30,20 @@ class Flattener:
             return
         start = 0
         for key, shape, size in zip(self.keys, self.shapes, self.sizes, strict=True):
-            _copy(observation[key], shape, out[start : start + size])
+            _copy(self._entry(observation, key), shape, out[start : start + size])
             start += size
+
+    def _entry(self, observation: Any, key: str) -> Any:
+        try:
+            return observation[key]
+        except (LookupError, TypeError) as error:
+            raise ValueError(
+                f"an observation with the entries {self.keys} was expected, {observation!r} came"
+            ) from error
 
     def is_batch(self, observation: Any) -> bool:
         """Whether this is a stack of observations: one more leading dimension."""
-        first = observation if self.keys is None else observation[self.keys[0]]
+        first = observation if self.keys is None else self._entry(observation, self.keys[0])
         return np.ndim(first) == len(self.shapes[0]) + 1
 
     def unstack(self, observations: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded
+from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded, whole_number
 
 # The published code's constants: the weight of the prior (mean 0, variance 1), and what keeps the
 # denominator from zero.
@@ -86,9 +86,7 @@ class FrozenNormalizer(RunningNormalizer):
     name = "frozen_normalizer"
 
     def __init__(self, n_steps: int = 1000) -> None:
-        if n_steps < 2:
-            raise ValueError(f"statistics need at least 2 steps, n_steps={n_steps} came")
-        self.n_steps = n_steps
+        self.n_steps = whole_number("n_steps", n_steps, at_least=2)
 
     def bind(self, bounds: Bounds, seed: int) -> Bounds:
         bounds = super().bind(bounds, seed)

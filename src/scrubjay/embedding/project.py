@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded
+from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded, whole_number
 from scrubjay.randomness import Stream, generator
 
 
@@ -19,9 +19,7 @@ class RandomProjection(Embedding):
     name = "projection"
 
     def __init__(self, dim: int) -> None:
-        if dim < 1:
-            raise ValueError(f"a projection to at least 1 dimension was expected, {dim} came")
-        self.dim = dim
+        self.dim = whole_number("dim", dim, at_least=1)
 
     def bind(self, bounds: Bounds, seed: int) -> Bounds:
         self.input_dim, self.key_dim = len(bounds[0]), self.dim
