@@ -35,6 +35,7 @@ def write_run(
     folder.mkdir(parents=True)
     draw = np.random.default_rng([seed, len(agent), len(task)])
     solved = [min(n_episodes, i) for i in range(len(steps))] if success is None else success
+    ends = np.cumsum(draw.integers(60, 140, size=max(1, steps[-1] // 100)))
     manifest = {
         "schema": 1,
         "status": status,
@@ -46,6 +47,8 @@ def write_run(
         "started": "2030-01-02T03:04:05+00:00",
         "finished": "2030-01-02T03:05:05+00:00",
         "command": f"scrubjay train {agent} {task} --seed {seed}",
+        "episodes": len(ends),
+        "timesteps": int(ends[-1]),
         "first_success_step": 400 + 10 * seed,
         "first_greedy_success_step": 1000,
     }
@@ -54,6 +57,7 @@ def write_run(
         "task": task,
         "seed": seed,
         "steps": steps[-1],
+        "eval_freq": 0 if len(steps) < 2 else steps[1] - steps[0],
         "preset": "paper",
         "options": {"n_neighbors": 5, "capacity": 1_000_000, **options},
     }
@@ -75,7 +79,6 @@ def write_run(
             for i in range(n_episodes)
         ],
     )
-    ends = np.cumsum(draw.integers(60, 140, size=max(1, steps[-1] // 100)))
     write_csv(
         folder / "episodes.csv",
         [

@@ -95,6 +95,37 @@ def test_groups_differ_in_more_than_the_seed(make_run):
     }
 
 
+def test_one_setting_is_enough_for_a_name_where_it_tells_all_apart(make_run):
+    make_run("a", capacity=1000, radius=1)
+    make_run("b", capacity=2000, radius=1)
+    groups = group_runs(load_runs(make_run("c", capacity=3000, radius=2).parent))
+    assert [group.label for group in groups] == [f"cec (capacity={n}000)" for n in (1, 2, 3)]
+    make_run("d", capacity=3000, radius=3)
+    groups = group_runs(load_runs(groups[0].runs[0].path.parent))
+    assert groups[-1].label == "cec (capacity=3000, radius=3)"
+
+
+def test_a_schedule_that_differs_is_another_method(make_run):
+    make_run("a", epsilon={"steps": 100})
+    assert len(group_runs(load_runs(make_run("b", epsilon={"steps": 200}).parent))) == 2
+
+
+def test_half_copied_finished_runs_are_refused(make_run):
+    folder = make_run("a")
+    path = folder / "eval.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:10]))
+    with pytest.raises(RunError, match=r"at step 4000, but eval.csv ends at step 2000"):
+        load_run(folder)
+
+
+def test_newer_runs_are_refused(make_run):
+    path = make_run("a") / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
+    with pytest.raises(RunError, match="newer scrubjay"):
+        load_run(path.parent)
+
+
 def test_differences_name_only_what_differs(make_run):
     make_run("b", seed=1, capacity=1000, radius=0.5)
     found = differences(load_runs(make_run("a").parent))
@@ -142,7 +173,7 @@ def test_unfinished_runs_need_permission_and_are_marked(make_run, status):
     with pytest.raises(RunError, match=f"not finished \\(status '{status}'\\)"):
         load_run(folder)
     run = load_run(folder, allow_unfinished=True)
-    assert run.notes == (f"a is not finished (status '{status}')",)
+    assert run.notes == (f"not finished (status '{status}')",)
     assert curve_of([run]).notes == (f"cec, seed 0: {status}",)
 
 
@@ -177,8 +208,9 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
         ("manifest.json", None, "manifest.json is missing"),
         ("config.json", "", "config.json is damaged"),
         ("config.json", None, "config.json is missing"),
-        ("eval.csv", None, "eval.csv is missing"),
-        ("eval.csv", "", "eval.csv is empty"),
+        ("eval.csv", None, "evaluation at step 4000, but eval.csv ends at step 0"),
+        ("eval.csv", "", "evaluation at step 4000, but eval.csv ends at step 0"),
+        ("episodes.csv", None, "after 40 episodes, but episodes.csv has 0"),
         ("eval.csv", "timestep,episode\n1,1\n", "a column 'return' was expected"),
         ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: 2 fields were expected, 1 came"),
         ("time.csv", "timestep,x\n1,abc\n", "line 2: a number was expected, 'abc' came"),
@@ -216,15 +248,18 @@ def test_impossible_evaluations_are_refused(make_run, rows, message):
 
 
 def test_true_false_and_empty_success(make_run):
-    folder = make_run("a")
+    folder = make_run("a", steps=[9])
     (folder / "eval.csv").write_text(HEADER + "0,0,1,5,True\n0,1,1,5,False\n9,0,1,5,\n9,1,2,5,\n")
     run = load_run(folder)
     np.testing.assert_array_equal(run.evaluations.success, [0.5, np.nan])
 
 
-def test_a_run_without_evaluations_can_be_read_but_not_drawn(make_run):
-    folder = make_run("a")
-    (folder / "eval.csv").write_text(HEADER)
+@pytest.mark.parametrize("content", [HEADER, "", None])
+def test_a_run_without_evaluations_can_be_read_but_not_drawn(make_run, content):
+    folder = make_run("a", steps=[4000])
+    (folder / "eval.csv").unlink()
+    if content is not None:
+        (folder / "eval.csv").write_text(content)
     with pytest.raises(RunError, match="no step has an evaluation"):
         curve_of([load_run(folder)])
 

@@ -10,6 +10,7 @@ from scrubjay.experiments.figures import BOOTSTRAP_SEED, summary
 from scrubjay.experiments.markup import Markup, join, tag
 from scrubjay.experiments.runs import Curve, RunData
 from scrubjay.experiments.statistics import (
+    Array,
     probability_of_improvement,
     probability_of_improvement_interval,
 )
@@ -34,14 +35,14 @@ def estimates(curve: Curve | None) -> Markup:
     return join([robust, tag("br"), tag("small", plain)])
 
 
-def improvement(first: Curve, second: Curve) -> str:
-    """The probability that a run of the first is better, with its interval if there is one."""
-    x, y = [first.values], [second.values]
-    share = f"{probability_of_improvement(x, y)[-1]:.0%}"
-    interval = probability_of_improvement_interval(x, y, np.random.default_rng(BOOTSTRAP_SEED))
+def improvement(first: Array, second: Array) -> str:
+    """How likely the first's score (one per run) is better, with an interval if there is one."""
+    share = f"{probability_of_improvement([first], [second])[0]:.0%}"
+    generator = np.random.default_rng(BOOTSTRAP_SEED)
+    interval = probability_of_improvement_interval([first], [second], generator)
     if interval is None:
         return share
-    return f"{share} [{interval.low[-1]:.0%}, {interval.high[-1]:.0%}]"
+    return f"{share} [{interval.low[0]:.0%}, {interval.high[0]:.0%}]"
 
 
 def seed_dots(curve: Curve | None, colour: str) -> Markup:
@@ -69,7 +70,7 @@ def median_step(runs: Sequence[RunData], name: str) -> str:
         return ABSENT
     middle = float(np.median([*known, *[np.inf] * (len(steps) - len(known))]))
     text = number(middle) if np.isfinite(middle) else "never"
-    return text if len(known) == len(steps) else f"{text} ({len(known)} of {len(steps)} got there)"
+    return text if len(known) == len(steps) else f"{text} ({len(known)} of {len(steps)})"
 
 
 def last_value(run: RunData, name: str) -> float | None:

@@ -19,7 +19,8 @@ from scrubjay.experiments.runs import Curve
 from scrubjay.experiments.tables import Array
 
 WIDTH, HEIGHT = 560.0, 300.0
-LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 10.0, 42.0
+LEFT, RIGHT, TOP, BOTTOM = 50.0, 22.0, 10.0, 42.0
+MOST_DOTS = 60
 MODES = {"iqm": "bootstrap", "mean": "standard error"}
 
 
@@ -91,7 +92,7 @@ def number(value: float) -> str:
     """A number as a person writes it: 20k, 1.5M, 0.25."""
     for limit, unit in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
-            return f"{value / limit:.4g}{unit}"
+            return f"{value / limit:.3g}{unit}"
     return f"{value:.3g}"
 
 
@@ -102,7 +103,7 @@ def _frame(series: Sequence[Series], y_range: tuple[float, float] | None) -> Fra
     values = np.concatenate([curve.values.ravel() for curve in curves])
     low, high = y_range or (float(values.min()), float(values.max()))
     margin = 0.04 * (high - low) or 0.5
-    bottom = low if y_range is None and low >= 0 and low < 0.2 * high else low - margin
+    bottom = 0.0 if y_range is None and 0 <= low < 0.5 * high else low - margin
     return Frame(x_low, x_high if x_high > x_low else x_low + 1, bottom, high + margin)
 
 
@@ -156,10 +157,8 @@ def _summary(frame: Frame, curve: Curve, mode: str) -> Markup:
 
 
 def _alone(frame: Frame, steps: Array, values: Array) -> Markup:
-    dots = [
-        tag("circle", cx=f"{frame.x(x):.1f}", cy=f"{frame.y(y):.1f}", r=2.4)
-        for x, y in zip(steps, values, strict=True)
-    ]
+    shown = zip(steps, values, strict=True) if len(steps) <= MOST_DOTS else ()
+    dots = [tag("circle", cx=f"{frame.x(x):.1f}", cy=f"{frame.y(y):.1f}", r=2.4) for x, y in shown]
     return join([tag("path", d=_path(frame, steps, values), class_="alone"), *dots])
 
 

@@ -1,6 +1,7 @@
 """What the sections of a report draw on: groups of runs, their curves, and what is missing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -40,17 +41,16 @@ class Evidence:
     def of_task(self, task: str) -> list[Group]:
         return [group for group in self.groups if group.task == task]
 
-    def finals(self, task: str, metric: str) -> tuple[float | None, dict[str, Curve]]:
-        """The last step that all methods of a task have, and their curves at that step alone."""
+    def compared(self, task: str, metric: str) -> dict[str, Curve]:
+        """The curves of all methods of a task, at the steps that all of them have."""
         curves = {one.label: one.curve for one in self.series(task, metric) if one.curve}
         if not curves:
-            return None, {}
+            return {}
         common = set.intersection(*(set(curve.steps.tolist()) for curve in curves.values()))
         if not common:
-            self.note(f"{short_task(task)}: there is no step at which all methods were evaluated")
-            return None, {}
-        last = max(common)
-        return last, {label: at_step(curve, last) for label, curve in curves.items()}
+            self.note(f"{short_task(task)}: there is no step at which all methods were evaluated.")
+            return {}
+        return {label: at_steps(curve, sorted(common)) for label, curve in curves.items()}
 
     def _series(self, task: str, metric: str) -> list[Series]:
         """One series for each method that has such a curve; "memory/size" comes from the log."""
@@ -82,10 +82,7 @@ class Evidence:
         return curve if np.isfinite(curve.values).all() else None
 
 
-def at_step(curve: Curve, step: float) -> Curve:
-    """A curve cut down to one of its steps."""
-    which = curve.steps == step
-    return Curve(
-        curve.label, curve.task, curve.metric, curve.steps[which], curve.values[:, which],
-        curve.seeds, curve.notes,
-    )  # fmt: skip
+def at_steps(curve: Curve, steps: Sequence[float]) -> Curve:
+    """A curve cut down to some of its steps."""
+    which = np.isin(curve.steps, steps)
+    return replace(curve, steps=curve.steps[which], values=curve.values[:, which])

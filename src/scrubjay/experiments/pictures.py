@@ -15,8 +15,9 @@ from scrubjay.experiments.runs import RunData
 from scrubjay.experiments.tables import Array, RunError, column, read_table
 from scrubjay.memory.archive import ArchiveError, read_archive
 
-CELLS = 72
-SIDE, MARGIN = 220.0, 26.0
+FEWEST_CELLS, MOST_CELLS = 30, 84
+SIDE = 180.0
+LEFT, RIGHT, TOP, BOTTOM = 34.0, 4.0, 4.0, 16.0
 # From dark violet to yellow, even steps of lightness: readable in grey and by the colour-blind.
 SCALE = np.array(
     [
@@ -62,16 +63,14 @@ def read_memory(run: RunData) -> MemoryView | None:
 
 def memory_picture(view: MemoryView, low: float, high: float) -> Markup:
     """The best value in each cell of a grid; empty cells are left blank."""
-    image, (left, right, bottom, top) = _raster(view, low, high)
+    image, box = _raster(view, low, high)
     data = base64.b64encode(png(image)).decode()
-    inner = SIDE - 2 * MARGIN
     picture = tag(
-        "image", href=f"data:image/png;base64,{data}", x=MARGIN, y=MARGIN / 2,
-        width=inner, height=inner, preserveAspectRatio="none", class_="cells",
+        "image", href=f"data:image/png;base64,{data}", x=LEFT, y=TOP, width=SIDE, height=SIDE,
+        preserveAspectRatio="none", class_="cells",
     )  # fmt: skip
-    title = f"{len(view.values):,} rows, seed {view.run.seed}"
-    axes = _corner_labels((left, right, bottom, top), view.x_label, view.y_label)
-    return _picture(title, picture, *axes)
+    title = f"seed {view.run.seed}: {len(view.values):,} rows"
+    return _picture(title, picture, *_axes(box, view.x_label, view.y_label))
 
 
 def trajectory_picture(run: RunData) -> Markup | None:
@@ -92,8 +91,8 @@ def trajectory_picture(run: RunData) -> Markup | None:
         _polyline(box, x[episode == which], y[episode == which]) for which in np.unique(episode)
     ]
     drawn = [tag("path", d=_track(box, w[::2], w[1::2]), class_="wall") for w in walls]
-    title = f"seed {run.seed}, step {number(timestep[-1])}"
-    return _picture(title, *drawn, *lines, *_corner_labels(box, "x", "y"))
+    title = f"seed {run.seed}: step {number(timestep[-1])}"
+    return _picture(title, *drawn, *lines, *_axes(box, "x", "y"))
 
 
 def colour_bar(low: float, high: float) -> Markup:
@@ -133,20 +132,22 @@ def _raster(
     view: MemoryView, low: float, high: float
 ) -> tuple[npt.NDArray[np.uint8], tuple[float, float, float, float]]:
     box = _limits(view.x, view.y)
-    columns = _cell(view.x, box[0], box[1])
-    rows = CELLS - 1 - _cell(view.y, box[2], box[3])
-    best = np.full((CELLS, CELLS), -np.inf)
+    # Few rows are drawn as larger spots, so that they are seen at all.
+    cells = int(np.clip(1.5 * len(view.values) ** 0.5, FEWEST_CELLS, MOST_CELLS))
+    columns = _cell(view.x, box[0], box[1], cells)
+    rows = cells - 1 - _cell(view.y, box[2], box[3], cells)
+    best = np.full((cells, cells), -np.inf)
     np.maximum.at(best, (rows, columns), view.values)
     share = np.clip((best - low) / (high - low if high > low else 1), 0, 1) * (len(SCALE) - 1)
-    image = np.zeros((CELLS, CELLS, 4), np.uint8)
+    image = np.zeros((cells, cells, 4), np.uint8)
     for channel in range(3):
         image[..., channel] = np.interp(share, np.arange(len(SCALE)), SCALE[:, channel])
     image[..., 3] = np.where(np.isfinite(best), 255, 0)
     return image, box
 
 
-def _cell(values: Array, low: float, high: float) -> npt.NDArray[np.int64]:
-    return np.minimum(((values - low) / (high - low) * CELLS).astype(np.int64), CELLS - 1)
+def _cell(values: Array, low: float, high: float, cells: int) -> npt.NDArray[np.int64]:
+    return np.minimum(((values - low) / (high - low) * cells).astype(np.int64), cells - 1)
 
 
 def _limits(x: Array, y: Array) -> tuple[float, float, float, float]:
@@ -167,9 +168,8 @@ def _box(x: Array, y: Array) -> tuple[float, float, float, float]:
 
 def _track(box: tuple[float, float, float, float], x: Array, y: Array) -> str:
     left, right, bottom, top = box
-    inner = SIDE - 2 * MARGIN
-    across = MARGIN + (x - left) / (right - left) * inner
-    down = MARGIN / 2 + (top - y) / (top - bottom) * inner
+    across = LEFT + (x - left) / (right - left) * SIDE
+    down = TOP + (top - y) / (top - bottom) * SIDE
     return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, down, strict=True))
 
 
@@ -193,33 +193,23 @@ def _walls(run: RunData) -> Array:
         return np.empty((0, 4))
 
 
-def _corner_labels(
-    box: tuple[float, float, float, float], x_label: str, y_label: str
-) -> Sequence[Markup]:
-    left, right, bottom, top = box
-    low, edge = SIDE - 1.5 * MARGIN, SIDE - MARGIN
-    border = tag(
-        "rect", x=MARGIN, y=MARGIN / 2, width=edge - MARGIN, height=edge - MARGIN, class_="border"
-    )
+def _axes(box: tuple[float, float, float, float], x_label: str, y_label: str) -> Sequence[Markup]:
+    """A border with the numbers at its corners."""
+    left, right, bottom, top = (f"{side:.2g}" for side in box)
+    below, beside = TOP + SIDE + 12, LEFT - 4
+    turned = f"translate({LEFT - 8:g} {TOP + SIDE / 2:g}) rotate(-90)"
     return [
-        border,
-        tag("text", number(left), x=MARGIN, y=low + 13, class_="first"),
-        tag("text", number(right), x=edge, y=low + 13, class_="left"),
-        tag("text", x_label, x=SIDE / 2, y=low + 13, class_="middle label"),
-        tag("text", number(bottom), x=MARGIN - 4, y=low, class_="left"),
-        tag("text", number(top), x=MARGIN - 4, y=MARGIN / 2 + 8, class_="left"),
-        tag(
-            "text", y_label, transform=f"translate({MARGIN - 8:g} {SIDE / 2 - 8:g}) rotate(-90)",
-            class_="middle label",
-        ),
-    ]  # fmt: skip
+        tag("rect", x=LEFT, y=TOP, width=SIDE, height=SIDE, class_="border"),
+        tag("text", left, x=LEFT, y=below),
+        tag("text", x_label, x=LEFT + SIDE / 2, y=below, class_="middle"),
+        tag("text", right, x=LEFT + SIDE, y=below, class_="left"),
+        tag("text", bottom, x=beside, y=TOP + SIDE, class_="left"),
+        tag("text", y_label, transform=turned, class_="middle"),
+        tag("text", top, x=beside, y=TOP + 8, class_="left"),
+    ]
 
 
 def _picture(title: str, *parts: Markup) -> Markup:
-    box = f"0 0 {SIDE:g} {SIDE - MARGIN / 2:g}"
-    return tag(
-        "figure",
-        tag("svg", *parts, viewBox=box, role="img", aria_label=title),
-        tag("figcaption", title),
-        class_="picture",
-    )
+    box = f"0 0 {LEFT + SIDE + RIGHT:g} {TOP + SIDE + BOTTOM:g}"
+    svg = tag("svg", *parts, viewBox=box, role="img", aria_label=title)
+    return tag("figure", svg, tag("figcaption", title), class_="picture")

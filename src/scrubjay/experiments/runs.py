@@ -8,13 +8,14 @@ matrix of seeds x steps (`Curve`).
 import glob
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scrubjay.experiments.tables import Array, RunError, Table, column, read_table
+from scrubjay.training.run_folder import SCHEMA
 
 __all__ = [
     "Curve",
@@ -33,8 +34,11 @@ __all__ = [
 ]
 
 METRICS = ("success", "return", "length")
-# Settings in which runs of one method may differ: they say how long and where, not how.
-BOOKKEEPING = ("seed", "steps", "total_timesteps", "out", "run", "resume")
+# Settings in which runs of one method may differ: how long, how watched and where, never how.
+BOOKKEEPING = (
+    *("steps", "episodes", "start_timestep", "eval_freq", "n_eval_episodes", "log_freq"),
+    *("checkpoint_freq", "checkpoint_steps", "tensorboard"),
+)
 
 
 @dataclass(frozen=True)
@@ -119,12 +123,8 @@ def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
             "or allow unfinished runs"
         )
     tables, notes = _tables(folder)
-    if notes and status == "finished":
-        raise RunError(f"{folder} says that it is finished, but {notes[0]}; copy it again")
     evaluations, more = _evaluations(folder / "eval.csv", tables["eval"], status == "finished")
-    if status != "finished":
-        notes.insert(0, f"{folder.name} is not finished (status {status!r})")
-    return RunData(
+    run = RunData(
         path=folder,
         manifest=manifest,
         config=_json(folder / "config.json"),
@@ -134,6 +134,10 @@ def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
         time=tables["time"],
         notes=(*notes, *more),
     )
+    if run.finished:
+        _check_complete(run)
+        return run
+    return replace(run, notes=(f"not finished (status {status!r})", *run.notes))
 
 
 def load_runs(
@@ -257,7 +261,32 @@ def _manifest(folder: Path) -> dict[str, Any]:
                 f"{folder / 'manifest.json'}: {key} ({kind.__name__}) was expected, "
                 f"{manifest.get(key)!r} came"
             )
+    if manifest.get("schema", 0) > SCHEMA:
+        raise RunError(
+            f"{folder} was written by a newer scrubjay (schema {manifest['schema']}, this one "
+            f"reads up to {SCHEMA}): upgrade scrubjay to read it"
+        )
     return manifest
+
+
+def _check_complete(run: RunData) -> None:
+    """A run that says it is finished has all of its rows."""
+    if run.notes:
+        raise RunError(f"{run.path} says that it is finished, but {run.notes[0]}; copy it again")
+    episodes, n_rows = run.manifest.get("episodes", 0), len(run.episodes.get("timestep", ()))
+    if not run.config.get("start_timestep") and n_rows < episodes:
+        raise RunError(
+            f"{run.path} says that it is finished after {episodes} episodes, but episodes.csv "
+            f"has {n_rows}; copy it again"
+        )
+    every, steps = run.config.get("eval_freq", 0), run.config.get("steps", 0)
+    due = steps // every * every if every else 0
+    last = run.evaluations.timesteps[-1] if len(run.evaluations.timesteps) else 0
+    if last < due:
+        raise RunError(
+            f"{run.path} says that it is finished with an evaluation at step {due}, but eval.csv "
+            f"ends at step {last:.0f}; copy it again"
+        )
 
 
 def _tables(folder: Path) -> tuple[dict[str, Table], list[str]]:
@@ -270,6 +299,8 @@ def _tables(folder: Path) -> tuple[dict[str, Table], list[str]]:
 
 def _evaluations(path: Path, table: Table, finished: bool) -> tuple[Evaluations, list[str]]:
     """Average the episodes of each timestep."""
+    if not table:
+        return Evaluations(*[np.empty(0)] * 5), []
     timesteps = column(table, "timestep", path)
     returns, success = column(table, "return", path), column(table, "is_success", path)
     _check(path, timesteps, column(table, "episode", path), returns)
@@ -309,7 +340,7 @@ def _settings(run: RunData) -> dict[str, Any]:
     return {
         name: value
         for name, value in _flatten(run.config).items()
-        if name.rpartition(".")[2] not in BOOKKEEPING
+        if name not in BOOKKEEPING and name.rpartition(".")[2] != "seed"
     }
 
 
@@ -317,13 +348,21 @@ def _labelled(groups: list[list[RunData]]) -> list[tuple[str, list[RunData]]]:
     for members in groups:
         _check_seeds(members)
     firsts = [members[0] for members in groups]
-    labels = []
-    for run in firsts:
-        peers = [other for other in firsts if other.agent == run.agent]
-        differing = [name for name in differences(peers) if name in _settings(run)]
-        details = ", ".join(f"{n.rpartition('.')[2]}={_settings(run)[n]}" for n in differing)
-        labels.append(f"{run.agent} ({details})" if details else run.agent)
+    peers = [[other for other in firsts if other.agent == run.agent] for run in firsts]
+    labels = [_label(run, others) for run, others in zip(firsts, peers, strict=True)]
     return list(zip(labels, groups, strict=True))
+
+
+def _label(run: RunData, peers: Sequence[RunData]) -> str:
+    """The agent's name with what sets it apart: one setting if that is enough, else all."""
+    settings = [_settings(peer) for peer in peers]
+    names = dict.fromkeys(name for each in settings for name in each)
+    values = {name: [str(each.get(name)) for each in settings] for name in names}
+    differing = [name for name in names if len(set(values[name])) > 1]
+    enough = [name for name in differing if len(set(values[name])) == len(peers)]
+    mine = _settings(run)
+    details = [f"{name.rpartition('.')[2]}={mine.get(name)}" for name in enough[:1] or differing]
+    return f"{run.agent} ({', '.join(details)})" if details else run.agent
 
 
 def _check_seeds(runs: Sequence[RunData]) -> None:

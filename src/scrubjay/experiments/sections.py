@@ -1,5 +1,6 @@
 """The sections of a report, from top to bottom. Each is empty where there is nothing to show."""
 
+import itertools
 from collections.abc import Sequence
 
 from scrubjay.experiments.cells import (
@@ -65,9 +66,10 @@ def improvements(evidence: Evidence) -> Markup:
     rows = [row for task in evidence.tasks for row in _improvement_rows(evidence, task)]
     text = (
         "How likely a run of the first method returns more than a run of the second, ties counted "
-        "half, with 95% bootstrap intervals; 50% means no difference."
+        "half, with 95% bootstrap intervals; 50% means no difference. Averaged over all steps, "
+        "who learns sooner is better."
     )
-    header = ["task", "first", "second", "step", "P(first > second)"]
+    header = ["task", "first", "second", "at the last step", "averaged over all steps"]
     content = table(header, rows, "Probability of improvement") if rows else Markup("")
     return _section("Probability of improvement", text, content)
 
@@ -98,11 +100,13 @@ def trajectories(evidence: Evidence) -> Markup:
 
 
 def time(evidence: Evidence) -> Markup:
+    groups = [group for group in evidence.groups if group.finished]
+    training = [mean_of(group.finished, "time/train_seconds") or 0.0 for group in groups]
     header = ["task", "method", "training", "evaluation", "compilation", "steps a second", ""]
-    rows = [row for task in evidence.tasks for row in _time_rows(evidence, task)]
+    rows = [_time_row(evidence, group, max(training)) for group in groups]
     text = (
         "Wall clock, means over finished runs. Runs that shared a machine with others took longer "
-        "than they would alone. Bars compare training times within a task."
+        "than they would alone. Bars compare training times."
     )
     return _section("Time", text, table(header, rows, "Time") if rows else Markup(""))
 
@@ -140,15 +144,14 @@ def _section(title: str, text: str, content: Markup) -> Markup:
 
 
 def _result_rows(evidence: Evidence, task: str) -> list[list[object]]:
-    step, success = evidence.finals(task, "success")
-    other_step, returns = evidence.finals(task, "return")
-    at = other_step if step is None else step
+    success, returns = evidence.compared(task, "success"), evidence.compared(task, "return")
+    steps = [float(curve.steps[-1]) for curve in (*success.values(), *returns.values())]
     return [
         [
             short_task(task),
             method(group.label, evidence.colour(group.label)),
             len(group.finished),
-            ABSENT if at is None else number(at),
+            number(steps[0]) if steps else ABSENT,
             estimates(success.get(group.label)),
             seed_dots(success.get(group.label), evidence.colour(group.label)),
             estimates(returns.get(group.label)),
@@ -160,18 +163,19 @@ def _result_rows(evidence: Evidence, task: str) -> list[list[object]]:
 
 
 def _improvement_rows(evidence: Evidence, task: str) -> list[list[object]]:
-    step, curves = evidence.finals(task, "return")
-    enough = [label for label, curve in curves.items() if len(curve.seeds) >= FEWEST_RUNS]
+    curves = evidence.compared(task, "return")
+    enough = {
+        label: curve.values for label, curve in curves.items() if len(curve.seeds) >= FEWEST_RUNS
+    }
     return [
         [
             short_task(task),
             method(first, evidence.colour(first)),
             method(second, evidence.colour(second)),
-            number(step or 0.0),
-            improvement(curves[first], curves[second]),
+            improvement(enough[first][:, -1], enough[second][:, -1]),
+            improvement(enough[first].mean(axis=1), enough[second].mean(axis=1)),
         ]
-        for i, first in enumerate(enough)
-        for second in enough[i + 1 :]
+        for first, second in itertools.combinations(enough, 2)
     ]
 
 
@@ -208,26 +212,19 @@ def _gallery(evidence: Evidence, group: Group, pictures: Sequence[Markup | None]
     return join([title, tag("div", *shown, class_="gallery")])
 
 
-def _time_rows(evidence: Evidence, task: str) -> list[list[object]]:
-    groups = [group for group in evidence.of_task(task) if group.finished]
-    training = {group.label: mean_of(group.finished, "time/train_seconds") for group in groups}
-    longest = max((seconds or 0.0 for seconds in training.values()), default=0.0)
-    rows: list[list[object]] = []
-    for group in groups:
-        seconds, steps = training[group.label], mean_of(group.finished, "timestep")
-        colour = evidence.colour(group.label)
-        rows.append(
-            [
-                short_task(task),
-                method(group.label, colour),
-                duration(seconds),
-                duration(mean_of(group.finished, "time/evaluation_seconds")),
-                duration(mean_of(group.finished, "time/compile_seconds")),
-                number(steps / seconds) if steps and seconds else ABSENT,
-                time_bar(seconds, longest, colour),
-            ]
-        )
-    return rows
+def _time_row(evidence: Evidence, group: Group, longest: float) -> list[object]:
+    seconds = mean_of(group.finished, "time/train_seconds")
+    steps = mean_of(group.finished, "timestep")
+    colour = evidence.colour(group.label)
+    return [
+        short_task(group.task),
+        method(group.label, colour),
+        duration(seconds),
+        duration(mean_of(group.finished, "time/evaluation_seconds")),
+        duration(mean_of(group.finished, "time/compile_seconds")),
+        number(steps / seconds) if steps and seconds else ABSENT,
+        time_bar(seconds, longest, colour),
+    ]
 
 
 def _run_row(evidence: Evidence, group: Group, run: RunData) -> list[object]:

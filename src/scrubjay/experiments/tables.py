@@ -20,15 +20,16 @@ class RunError(ValueError):
 def read_table(path: Path) -> tuple[Table, list[str]]:
     """The columns of a CSV file as numbers (empty: NaN), and what had to be left out.
 
-    A killed run may leave a last line half written; it is left out and reported. Anything else
-    that is not a table of numbers is an error.
+    A file begins with its first row: before, it is missing or empty, which gives no columns. A
+    killed run may leave a last line half written; it is left out and reported. Anything else that
+    is not a table of numbers is an error.
     """
     text = _text(path)
     complete, _, rest = text.rpartition("\n")
     lines = list(csv.reader(complete.splitlines()))
     notes = [f"{path.name}: the last line was half written and is left out"] if rest else []
     if not lines:
-        raise RunError(f"{path} is empty: a header line was expected")
+        return {}, notes
     header, body = lines[0], lines[1:]
     rows = [_numbers(path, i + 2, header, row) for i, row in enumerate(body) if row]
     matrix = np.array(rows, dtype=np.float64).reshape(len(rows), len(header))
@@ -46,9 +47,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").replace("\r\n", "\n")
     except FileNotFoundError:
-        raise RunError(
-            f"{path} is missing: the run folder is incomplete; copy it again or repeat the run"
-        ) from None
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
 
