@@ -193,7 +193,7 @@ class EpisodicMemory:
         **columns: npt.ArrayLike,
     ) -> tuple[int, Outcome]:
         """Write one tuple; return its row and what became of it."""
-        matrix = one_key(np.asarray(key), self.key_dim)
+        matrix = one_key(np.asarray(key), self.key_dim).reshape(1, -1)
         self._one_value[0] = real_number("value", value)
         if columns.keys() != self._one_columns.keys():
             raise self._wrong_columns(columns)
@@ -279,8 +279,8 @@ class EpisodicMemory:
         done = 0
         while True:
             done = write_rows(
-                self.tree.arrays,
-                self.table,
+                *self.tree.arrays,
+                *self.table,
                 self.capacity,
                 threshold,
                 *self._codes,
@@ -474,7 +474,7 @@ class EpisodicMemory:
         kind: int,
     ) -> ValueError:
         if kind == BAD_KEY:
-            return not_finite(keys, index)
+            return not_finite(keys[index], f"the key of tuple {index}")
         what = f"the value {values[index]}" if kind == BAD_VALUE else "the payload"
         return ValueError(f"{what} of tuple {index} is not finite; nothing was written")
 

@@ -3,7 +3,7 @@
 The tree knows row ids and keys, points of D float32 numbers. Rows are added, moved and removed one
 at a time, and every answer equals that of a loop over all rows, at every moment.
 
-Inner nodes cut the space in two; leaves hold up to 32 row ids. A node cuts at a pair (value, row
+Inner nodes cut the space in two; leaves hold up to 31 row ids. A node cuts at a pair (value, row
 id): a row goes left if its pair (coordinate in the split dimension, row id) is smaller. No two rows
 have the same pair, so any set of rows can be halved, a thousand equal keys included, and following
 the pairs down finds the one leaf a row can be in. No row needs to know its leaf, no node its
@@ -35,7 +35,7 @@ Invariants (`check_invariants` tests each):
 1. Each row of the tree is in exactly one leaf, the one that its pair leads to.
 2. A side's size, smallest row id and box are exactly those of the rows below it.
 3. A node has more than 24 rows, and neither side more than 7/10 of them.
-4. A leaf has at most 32 rows; so at least 8, unless it is the whole tree.
+4. A leaf has at most 31 rows; so at least 8, unless it is the whole tree.
 5. Each node and leaf but number 0 is either in the tree or in its free list, once.
 """
 
@@ -68,7 +68,9 @@ from scrubjay.memory.tree_kernels import (
     build,
     contains,
     find_neighbors,
+    query_key,
     query_keys,
+    rebuild,
     remove_row,
     take_apart,
 )
@@ -101,7 +103,7 @@ class KDTree:
             rounded = matrix.astype(np.float32)
         bad = np.flatnonzero(~np.isfinite(rounded).all(axis=1))
         if len(bad):
-            raise not_finite(matrix, int(bad[0]))
+            raise not_finite(matrix[bad[0]], f"key {bad[0]}")
         tree.rebuild(rounded)
         return tree
 
@@ -148,18 +150,18 @@ class KDTree:
         if row >= len(self.arrays.keys):
             self.reserve(max(row + 1, min(2 * len(self.arrays.keys), NO_ROW - 1)))
         self.arrays.keys[row] = rounded
-        add_row(self.arrays, row)
+        rebuild(self.arrays, add_row(self.arrays, row))
 
     def move(self, row: int, key: npt.ArrayLike) -> None:
         """Give a row of the tree another key."""
         row, rounded = self._row_here(row), self._rounded(key)
-        remove_row(self.arrays, row)
+        rebuild(self.arrays, remove_row(self.arrays, row))
         self.arrays.keys[row] = rounded
-        add_row(self.arrays, row)
+        rebuild(self.arrays, add_row(self.arrays, row))
 
     def remove(self, row: int) -> None:
         """Take a row out of the tree."""
-        remove_row(self.arrays, self._row_here(row))
+        rebuild(self.arrays, remove_row(self.arrays, self._row_here(row)))
 
     def key(self, row: int) -> npt.NDArray[np.float32]:
         """The key of a row."""
@@ -183,23 +185,22 @@ class KDTree:
         k, radius = positive_int("k", k), not_negative("radius", radius)
         array = np.asarray(key)
         if array.ndim == 1:
-            return self._query_one(array, min(k, max(len(self), 1)), radius)
-        matrix = key_matrix(array, self.key_dim)
-        rows = np.empty((len(matrix), k), np.int64)
-        distances = np.empty((len(matrix), k))
-        status = query_keys(self.arrays, matrix, k, radius, rows, distances)
-        if status < 0:
-            raise not_finite(matrix, ~status)
+            return self._query_one(one_key(array, self.key_dim), k, radius)
+        queries = key_matrix(array, self.key_dim)
+        rows, distances = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
+        bad = query_keys(*self.arrays, queries, k, radius, rows, distances)
+        if bad >= 0:
+            raise not_finite(queries[bad], f"key {bad}")
         return rows, distances
 
-    def _query_one(self, key: npt.NDArray[Any], k: int, radius: float) -> Neighbors:
-        matrix = one_key(key, self.key_dim)
-        rows = np.empty((1, k), np.int64)
-        distances = np.empty((1, k))
-        count = query_keys(self.arrays, matrix, k, radius, rows, distances)
+    def _query_one(self, key: npt.NDArray[np.float64], k: int, radius: float) -> Neighbors:
+        if k > FIRST_ROWS:
+            k = max(min(k, len(self)), 1)
+        rows, distances = np.empty(k, np.int64), np.empty(k)
+        count = query_key(*self.arrays, key, k, radius, rows, distances)
         if count < 0:
-            raise not_finite(matrix, ~count)
-        return rows[0, :count], distances[0, :count]
+            raise not_finite(key)
+        return rows[:count], distances[:count]
 
     def copy(self) -> Self:
         """An independent tree with the same rows."""
@@ -219,7 +220,7 @@ class KDTree:
             if child > 0:
                 self._check_split(child, rows)
             else:
-                check(len(rows) <= BUCKET, f"leaf {~child} has {len(rows)} rows")
+                check(len(rows) < BUCKET, f"leaf {~child} has {len(rows)} rows")
         self._check_records(self.arrays.nodes[:, CHILD], FREE_NODE, inner)
         self._check_records(self.arrays.buckets[:, 0], FREE_LEAF, [0, *leaves])
 
@@ -262,9 +263,9 @@ class KDTree:
     def _rounded(self, key: npt.ArrayLike) -> npt.NDArray[np.float32]:
         exact = one_key(np.asarray(key), self.key_dim)
         with np.errstate(over="ignore"):
-            rounded = exact[0].astype(np.float32)
+            rounded = exact.astype(np.float32)
         if not np.isfinite(rounded).all():
-            raise not_finite(exact, 0)
+            raise not_finite(exact)
         return rounded
 
     def _new_row(self, row: int) -> int:
@@ -283,12 +284,12 @@ class KDTree:
 
 
 def one_key(array: npt.NDArray[Any], key_dim: int) -> npt.NDArray[np.float64]:
-    """One key as a float64 matrix of one row, not yet rounded."""
+    """One key in float64, not yet rounded."""
     if array.dtype.kind not in "fiub":
         raise not_numbers("a key", array)
     if array.shape != (key_dim,):
         raise ValueError(f"expected a key of {key_dim} numbers, got shape {array.shape}")
-    return np.ascontiguousarray(array, np.float64).reshape(1, key_dim)
+    return np.ascontiguousarray(array, np.float64)
 
 
 def key_matrix(keys: npt.ArrayLike, key_dim: int | None) -> npt.NDArray[np.float64]:
@@ -308,10 +309,9 @@ def not_numbers(what: str, array: npt.NDArray[Any]) -> TypeError:
     return TypeError(f"{what} must be real numbers, got dtype {array.dtype}")
 
 
-def not_finite(keys: npt.NDArray[np.float64], index: int) -> ValueError:
-    where = "the key" if len(keys) == 1 else f"key {index}"
+def not_finite(key: npt.NDArray[np.float64], which: str = "a key") -> ValueError:
     return ValueError(
-        f"{where} must be finite in float32, got {keys[index]}: "
+        f"{which} must be finite in float32, got {key}: "
         "check the observation or its embedding for NaN, infinity or a wrong scale"
     )
 

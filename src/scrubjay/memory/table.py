@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.memory.tree_kernels import round_key
+
 ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
 """A length, a shape, or (shape, dtype); float32 unless said."""
 
@@ -132,6 +134,9 @@ def fill_column(target: npt.NDArray[Any], name: str, given: npt.ArrayLike) -> No
     kind = target.dtype.kind
     if array.dtype.kind not in {"f": "fiub", "i": "iub", "u": "iub", "b": "b"}[kind]:
         raise TypeError(f"column {name!r} holds {target.dtype}, got dtype {array.dtype}")
+    if array.dtype == np.float64 and target.dtype == np.float32 and target.ndim == 1:
+        round_key(np.ascontiguousarray(array), target)  # half the time of np.errstate
+        return
     with np.errstate(over="ignore"):
         target[...] = array
     if kind in "iu" and not np.array_equal(target, array):

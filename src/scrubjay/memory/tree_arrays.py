@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 BUCKET = 32
-"""A leaf holds at most this many rows."""
+"""Slots of a leaf; the row that takes the last one makes the leaf split."""
 
 LEAF_FILL = 24
 """A subtree of at most this many rows is one leaf whenever it is built."""

@@ -151,62 +151,97 @@ def round_key(key: Floats, rounded: Singles) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def query_keys(
-    tree: TreeArrays, keys: Floats, k: int, radius: float, rows: Ints, distances: Floats
+def query_key(
+    keys: Singles,
+    nodes: Rows,
+    boxes: Singles,
+    buckets: Rows,
+    key: Floats,
+    k: int,
+    radius: float,
+    rows: Ints,
+    distances: Floats,
 ) -> int:
-    """Answer every key with rows and Euclidean distances, padded with -1 and infinity.
+    """Answer one key with rows and Euclidean distances; return their number, -1 if not finite.
 
-    Returns how many neighbours were found in all, or ~i if key i is not finite.
+    Called from Python, so it takes the arrays of the tree one by one: a NamedTuple among the
+    arguments costs 1 us.
     """
-    key = np.empty(keys.shape[1], np.float32)
+    rounded = np.empty(len(key), np.float32)
+    if not round_key(key, rounded):
+        return -1
+    tree = TreeArrays(keys, nodes, boxes, buckets)
+    count = find_neighbors(tree, rounded, k, radius, rows, distances)
+    for j in range(count):
+        distances[j] = np.sqrt(distances[j])
+    return count
+
+
+@njit(cache=True, nogil=True)
+def query_keys(
+    keys: Singles,
+    nodes: Rows,
+    boxes: Singles,
+    buckets: Rows,
+    queries: Floats,
+    k: int,
+    radius: float,
+    rows: Ints,
+    distances: Floats,
+) -> int:
+    """Answer every key as `query_key` does, padded with -1 and infinity.
+
+    Returns the index of a key that is not finite, or -1.
+    """
+    tree = TreeArrays(keys, nodes, boxes, buckets)
+    key = np.empty(queries.shape[1], np.float32)
     places = np.empty(STACK, np.int64)
     bounds = np.empty(STACK, np.float64)
-    total = 0
-    for i in range(len(keys)):
-        if not round_key(keys[i], key):
-            return ~i
+    for i in range(len(queries)):
+        if not round_key(queries[i], key):
+            return i
         count = search(tree, key, k, radius, rows[i], distances[i], places, bounds)
         for j in range(count):
             distances[i, j] = np.sqrt(distances[i, j])
         for j in range(count, k):
             rows[i, j], distances[i, j] = -1, np.inf
-        total += count
-    return total
+    return -1
 
 
 # ---------------------------------------------------------------- add and remove
 
 
 @njit(cache=True, nogil=True)
-def add_row(tree: TreeArrays, row: int) -> None:
-    """Put a row, whose key is already in `keys`, into the tree."""
+def add_row(tree: TreeArrays, row: int) -> int:
+    """Put a row, whose key is already in `keys`, into the tree.
+
+    Returns the place that must be built anew, for `rebuild`, or -1.
+    """
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
-    place, unbalanced = 0, -1
-    above = 0
+    place, above, unbalanced = 0, 0, -1
     while True:
         node, side = place >> 1, place & 1
         include(keys, nodes, boxes, node, side, row)
-        if unbalanced < 0 and node > 0 and needs_rebuild(nodes, node):
+        if unbalanced < 0 and node > 0 and is_unbalanced(nodes, node):
             unbalanced = above
         child = nodes[node, CHILD + side]
         if child < 0:
             break
         above = place
         place = 2 * child + side_of(keys, nodes, boxes, child, row)
-    size = nodes[place >> 1, SIZE + (place & 1)]
-    extra = row
-    if size <= BUCKET:
-        buckets[~child, size - 1] = row
-        extra = -1
-    elif unbalanced < 0:
-        unbalanced = place
-    if unbalanced >= 0:
-        rebuild(tree, unbalanced, extra)
+    size = nodes[node, SIZE + side]
+    buckets[~child, size - 1] = row
+    if unbalanced < 0 and size == BUCKET:
+        return place
+    return unbalanced
 
 
 @njit(cache=True, nogil=True)
-def remove_row(tree: TreeArrays, row: int) -> None:
-    """Take a row out of the tree; its key must be the one it was added with."""
+def remove_row(tree: TreeArrays, row: int) -> int:
+    """Take a row out of the tree; its key must be the one it was added with.
+
+    Returns the place that must be built anew, for `rebuild`, or -1.
+    """
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     path = np.empty(STACK, np.int64)
     place, level, unbalanced = 0, 0, -1
@@ -214,27 +249,23 @@ def remove_row(tree: TreeArrays, row: int) -> None:
         node, side = place >> 1, place & 1
         path[level] = place
         nodes[node, SIZE + side] -= 1
-        if unbalanced < 0 and node > 0 and needs_rebuild(nodes, node):
-            unbalanced = level - 1
+        if unbalanced < 0 and node > 0 and is_unbalanced(nodes, node):
+            unbalanced = path[level - 1]
         child = nodes[node, CHILD + side]
         if child < 0:
             break
         place = 2 * child + side_of(keys, nodes, boxes, child, row)
         level += 1
-    last = nodes[node, SIZE + side]
+    last = np.int64(nodes[node, SIZE + side])
     slot = 0
     while buckets[~child, slot] != row:
         slot += 1
     buckets[~child, slot] = buckets[~child, last]
-    if unbalanced >= 0:
-        level = unbalanced
-        rebuild(tree, path[level], -1)
-    elif touches(keys, nodes, boxes, node, side, row):
+    if touches(keys, nodes, boxes, node, side, row):
         enclose(keys, nodes, boxes, node, side, buckets[~child], 0, last)
-    else:
-        return
-    while level > 0 and unite(nodes, boxes, path[level - 1]):
-        level -= 1
+        while level > 0 and unite(nodes, boxes, path[level - 1]):
+            level -= 1
+    return unbalanced
 
 
 @njit(cache=True, nogil=True)
@@ -262,7 +293,7 @@ def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def needs_rebuild(nodes: Rows, node: int) -> bool:
+def is_unbalanced(nodes: Rows, node: int) -> bool:
     """Whether one side is too heavy, or both together would fit well into one leaf."""
     left, right = np.int64(nodes[node, SIZE]), np.int64(nodes[node, SIZE + 1])
     return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
@@ -312,7 +343,7 @@ def enclose(
     """Set size, smallest row id and box of a side to those of rows[start:stop]."""
     nodes[node, SIZE + side] = 0
     for i in range(start, stop):
-        include(keys, nodes, boxes, node, side, rows[i])
+        include(keys, nodes, boxes, node, side, np.int64(rows[i]))
 
 
 @njit(cache=True, nogil=True)
@@ -339,18 +370,17 @@ def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def rebuild(tree: TreeArrays, place: int, extra: int) -> None:
-    """Build the subtree at a place anew, with a row more unless `extra` is negative."""
-    rows = np.empty(tree.nodes[place >> 1, SIZE + (place & 1)], np.int32)
-    count = take_apart(tree, place, rows)
-    if extra >= 0:
-        rows[count] = extra
-    build(tree, place, rows)
+def rebuild(tree: TreeArrays, place: int) -> None:
+    """Build the subtree at a place anew; nothing to do if the place is negative."""
+    if place >= 0:
+        rows = np.empty(tree.nodes[place >> 1, SIZE + (place & 1)], np.int32)
+        take_apart(tree, place, rows)
+        build(tree, place, rows)
 
 
 @njit(cache=True, nogil=True)
-def take_apart(tree: TreeArrays, place: int, rows: Rows) -> int:
-    """Collect the rows of a subtree and free its nodes and leaves; return the number of rows."""
+def take_apart(tree: TreeArrays, place: int, rows: Rows) -> None:
+    """Collect the rows of a subtree and free its nodes and leaves."""
     nodes, buckets = tree.nodes, tree.buckets
     places = np.empty(STACK, np.int64)
     places[0] = place
@@ -367,12 +397,11 @@ def take_apart(tree: TreeArrays, place: int, rows: Rows) -> int:
             places[height], places[height + 1] = 2 * child, 2 * child + 1
             height += 2
             continue
-        for slot in range(min(size, BUCKET)):
+        for slot in range(size):
             rows[count] = buckets[~child, slot]
             count += 1
         buckets[~child, 0] = nodes[0, FREE_LEAF]
         nodes[0, FREE_LEAF] = ~child
-    return count
 
 
 @njit(cache=True, nogil=True)
@@ -381,18 +410,19 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     values = np.empty(len(rows), np.float32)
     parts = np.empty((STACK, 3), np.int64)
-    parts[0] = place, 0, len(rows)
+    parts[0, 0], parts[0, 1], parts[0, 2] = place, 0, len(rows)
     height = 1
     while height > 0:
         height -= 1
-        here, start, stop = parts[height]
+        here, start, stop = parts[height, 0], parts[height, 1], parts[height, 2]
         node, side = here >> 1, here & 1
         enclose(keys, nodes, boxes, node, side, rows, start, stop)
         if stop - start <= LEAF_FILL:
             leaf = nodes[0, FREE_LEAF]
             nodes[0, FREE_LEAF] = buckets[leaf, 0]
             nodes[node, CHILD + side] = ~leaf
-            buckets[leaf, : stop - start] = rows[start:stop]
+            for i in range(start, stop):
+                buckets[leaf, i - start] = rows[i]
             continue
         child = nodes[0, FREE_NODE]
         nodes[0, FREE_NODE] = nodes[child, CHILD]
@@ -404,9 +434,11 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
         select(values, rows, start, stop, middle)
         nodes[child, SPLIT_DIM], nodes[child, SPLIT_ROW] = dimension, rows[middle]
         boxes[child, 0] = values[middle]
-        parts[height] = 2 * child, start, middle
-        parts[height + 1] = 2 * child + 1, middle, stop
-        height += 2
+        for half in range(2):
+            parts[height, 0] = 2 * child + half
+            parts[height, 1] = middle if half else start
+            parts[height, 2] = stop if half else middle
+            height += 1
 
 
 @njit(cache=True, nogil=True)

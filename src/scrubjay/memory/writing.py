@@ -11,8 +11,10 @@ from scrubjay.memory.tree_arrays import STACK, TreeArrays
 from scrubjay.memory.tree_kernels import (
     Floats,
     Ints,
+    Rows,
     Singles,
     add_row,
+    rebuild,
     remove_row,
     round_key,
     search,
@@ -49,8 +51,15 @@ KINDS_OF_BAD = 3
 
 @njit(cache=True, nogil=True)
 def write_rows(
-    tree: TreeArrays,
-    table: TableArrays,
+    tree_keys: Singles,
+    nodes: Rows,
+    boxes: Singles,
+    buckets: Rows,
+    table_values: Singles,
+    stamps: Ints,
+    links: Rows,
+    table_records: Bytes,
+    counters: Ints,
     capacity: int,
     threshold: float,
     rule: int,
@@ -68,8 +77,10 @@ def write_rows(
 
     Fewer than all means that the arrays are full and must grow: call again with that number as
     `done`. A negative number, ~(KINDS_OF_BAD * i + kind), means that tuple i is not finite and
-    nothing is written.
+    nothing is written. (The arrays of tree and table come one by one, as in `query_key`.)
     """
+    tree = TreeArrays(tree_keys, nodes, boxes, buckets)
+    table = TableArrays(table_values, stamps, links, table_records, counters)
     key = np.empty(keys.shape[1], np.float32)
     if done == 0:
         bad = find_bad(keys, values, records, exponents, key)
@@ -77,7 +88,6 @@ def write_rows(
             return ~bad
     places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
     nearest, distance = np.empty(1, np.int64), np.empty(1, np.float64)
-    counters = table.counters
     for step in range(done, len(keys)):
         i = len(keys) - 1 - step if backwards else step
         round_key(keys[i], key)
@@ -105,9 +115,16 @@ def write_rows(
             link_newest(table, row)
         rows[i], outcomes[i] = row, outcome
         if outcome != KEPT:
-            place_key(tree, row, key, outcome != ADDED)
+            stays = outcome != ADDED and same_key(tree_keys, row, key)
+            if outcome != ADDED and not stays:
+                rebuild(tree, remove_row(tree, row))
+            for j in range(len(key)):
+                tree_keys[row, j] = key[j]
+            if not stays:
+                rebuild(tree, add_row(tree, row))
             table.values[row] = value
-            table.records[row] = records[i]
+            for j in range(records.shape[1]):
+                table.records[row, j] = records[i, j]
             counters[CLOCK] += 1
             table.stamps[row] = counters[CLOCK]
     return len(keys)
@@ -122,7 +139,7 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
         if not np.isfinite(np.float32(values[i])):
             return KINDS_OF_BAD * i + BAD_VALUE
         for j in range(len(exponents)):
-            at, mask = exponents[j]
+            at, mask = exponents[j, 0], exponents[j, 1]
             high = np.int64(records[i, at]) | (np.int64(records[i, at + 1]) << 8)
             if high & mask == mask:
                 return KINDS_OF_BAD * i + BAD_PAYLOAD
@@ -130,16 +147,11 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
 
 
 @njit(cache=True, nogil=True)
-def place_key(tree: TreeArrays, row: int, key: Singles, present: bool) -> None:
-    """Give a row its key, moving it in the tree if it is there and the key is another."""
-    same = present
+def same_key(keys: Singles, row: int, key: Singles) -> bool:
     for i in range(len(key)):
-        same = same and tree.keys[row, i] == key[i]
-    if present and not same:
-        remove_row(tree, row)
-    tree.keys[row] = key
-    if not same:
-        add_row(tree, row)
+        if keys[row, i] != key[i]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,64 @@
+"""The oracle: an episodic memory as plain lists, every question answered by looking at every row."""
+
+import numpy as np
+
+
+def squared(a, b):
+    """Float64 sum of squared differences, in index order."""
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += (float(x) - float(y)) ** 2
+    return total
+
+
+class NaiveMemory:
+    def __init__(self, capacity, threshold, rule, recency):
+        self.capacity, self.threshold, self.rule, self.recency = capacity, threshold, rule, recency
+        self.keys, self.values, self.stamps, self.payload = [], [], [], []
+        self.order, self.clock = [], 0
+
+    def neighbors(self, key, k, radius):
+        pairs = [(squared(np.float32(key), other), row) for row, other in enumerate(self.keys)]
+        return [(row, d) for d, row in sorted(pairs)[:k] if d <= radius * radius]
+
+    def write(self, key, value, payload, threshold=None):
+        key, value = np.float32(key), np.float32(value)
+        radius = self.threshold if threshold is None else threshold
+        hit = [] if self.rule == "append" else self.neighbors(key, 1, radius)
+        if hit:
+            row = hit[0][0]
+            better = value > self.values[row]
+            if self.recency == "hit" or (self.recency == "write" and better):
+                self.touch([row])
+            if not better:
+                return row, 2
+            outcome = 1
+        elif len(self.keys) < self.capacity:
+            row, outcome = len(self.keys), 0
+            for column in (self.keys, self.values, self.stamps, self.payload):
+                column.append(None)
+            self.order.append(row)
+        else:
+            row, outcome = self.order[0], 3
+            self.touch([row])
+        self.clock += 1
+        self.keys[row], self.values[row], self.payload[row] = key, value, np.float32(payload)
+        self.stamps[row] = self.clock
+        return row, outcome
+
+    def write_episode(self, keys, rewards, gamma, last_value, payload):
+        results = [None] * len(keys)
+        for t in reversed(range(len(keys))):
+            last_value = rewards[t] + gamma * last_value
+            results[t] = self.write(keys[t], last_value, payload[t])
+        return results
+
+    def set_values(self, rows, values):
+        for row, value in zip(rows, values, strict=True):
+            self.clock += 1
+            self.values[row], self.stamps[row] = np.float32(value), self.clock
+
+    def touch(self, rows):
+        for row in rows:
+            self.order.remove(row)
+            self.order.append(row)
