@@ -1,4 +1,4 @@
-"""The oracle: an episodic memory as plain lists, every question answered by looking at every row."""
+"""The oracle: an episodic memory as plain lists that answers by looking at every row."""
 
 import numpy as np
 

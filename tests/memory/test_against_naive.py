@@ -40,7 +40,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.naive = NaiveMemory(capacity, threshold, rule_name, recency)
 
     def draw(self, rng, n):
-        """Keys, values and payload; values are multiples of 1/4, payload tells every write apart."""
+        """Keys, values (multiples of 1/4) and a payload that tells every write apart."""
         if self.grid is None:
             keys = rng.normal(size=(n, self.dim)) * rng.choice([0.3, 1.0, 1e4])
         else:

@@ -60,6 +60,7 @@ from scrubjay.memory.tree_arrays import (
     SPLIT_ROW,
     WHOLE,
     TreeArrays,
+    copied_tree,
     empty_tree,
     grown_tree,
 )
@@ -118,11 +119,9 @@ class KDTree:
         return int(self.arrays.nodes[0, SIZE])
 
     def __contains__(self, row: object) -> bool:
-        return (
-            isinstance(row, int | np.integer)
-            and 0 <= row < len(self.arrays.keys)
-            and bool(contains(self.arrays, int(row)))
-        )
+        if not isinstance(row, int | np.integer) or not 0 <= row < len(self.arrays.keys):
+            return False
+        return bool(contains(self.arrays, int(row)))
 
     @property
     def nbytes(self) -> int:
@@ -165,7 +164,8 @@ class KDTree:
 
     def key(self, row: int) -> npt.NDArray[np.float32]:
         """The key of a row."""
-        return self.arrays.keys[self._row_here(row)].copy()
+        key: npt.NDArray[np.float32] = self.arrays.keys[self._row_here(row)].copy()
+        return key
 
     def nearest(self, key: npt.ArrayLike) -> tuple[Any, Any]:
         """(row, distance) of the nearest row; arrays of both for a matrix of keys."""
@@ -206,12 +206,13 @@ class KDTree:
         """An independent tree with the same rows."""
         other = type(self).__new__(type(self))
         other.key_dim = self.key_dim
-        other.arrays = TreeArrays(*(array.copy() for array in self.arrays))
+        other.arrays = copied_tree(self.arrays)
         return other
 
     def check_invariants(self) -> None:
         """Raise AssertionError if any of the invariants of this file's first page is broken."""
-        leaves, inner = [], [0]
+        leaves: list[int] = []
+        inner = [0]
         for place, rows in self._walk(0):
             node, side = place >> 1, place & 1
             child = int(self.arrays.nodes[node, CHILD + side])
@@ -254,7 +255,8 @@ class KDTree:
         check(WHOLE * max(left, right) <= HEAVY * (left + right), f"node {node}: {left}, {right}")
 
     def _check_records(self, links: npt.NDArray[np.int32], head: int, used: list[int]) -> None:
-        free, record = [], int(self.arrays.nodes[0, head])
+        free: list[int] = []
+        record = int(self.arrays.nodes[0, head])
         while record and len(free) <= len(links):
             free.append(record)
             record = int(links[record])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.memory.tree_arrays import fill_front
 from scrubjay.memory.tree_kernels import round_key
 
 ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
@@ -53,8 +54,7 @@ def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
 
 def grown_table(table: TableArrays, record: np.dtype[Any], n_rows: int) -> TableArrays:
     grown = empty_table(record, n_rows)
-    for source, target in zip(table, grown, strict=True):
-        target[: len(source)] = source
+    fill_front(table, grown)
     return grown
 
 

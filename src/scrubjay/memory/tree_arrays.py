@@ -3,7 +3,8 @@
 `kdtree.py` explains the tree; this file fixes its layout for the compiled functions.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,11 +76,20 @@ def grown_tree(tree: TreeArrays, n_rows: int) -> TreeArrays:
     """The same tree with room for `n_rows` rows."""
     old = len(tree.nodes)
     grown = empty_tree(tree.keys.shape[1], n_rows)
-    for source, target in zip(tree, grown, strict=True):
-        target[: len(source)] = source
+    fill_front(tree, grown)
     _free(grown.nodes, CHILD, grown.nodes[0], FREE_NODE, old)
     _free(grown.buckets, 0, grown.nodes[0], FREE_LEAF, old)
     return grown
+
+
+def fill_front(sources: Iterable[npt.NDArray[Any]], targets: Iterable[npt.NDArray[Any]]) -> None:
+    """Copy each array into the first rows of its longer successor."""
+    for source, target in zip(sources, targets, strict=True):
+        target[: len(source)] = source
+
+
+def copied_tree(tree: TreeArrays) -> TreeArrays:
+    return TreeArrays(*(array.copy() for array in tree))  # type: ignore[arg-type]
 
 
 def _free(

@@ -43,7 +43,8 @@ def find_neighbors(
     """
     places = np.empty(STACK, np.int64)
     bounds = np.empty(STACK, np.float64)
-    return search(tree, key, k, radius, rows, distances, places, bounds)
+    count: int = search(tree, key, k, radius, rows, distances, places, bounds)
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -71,8 +72,8 @@ def search(
             continue
         child = nodes[node, CHILD + side]
         if child > 0:
-            left = box_distance(boxes, child, 0, key)
-            right = box_distance(boxes, child, 1, key)
+            left = box_distance(boxes, 2 * child, key)
+            right = box_distance(boxes, 2 * child + 1, key)
             far = 1
             if right < left or (
                 right == left and nodes[child, FIRST_ROW + 1] < nodes[child, FIRST_ROW]
@@ -107,14 +108,14 @@ def search(
 
 
 @njit(cache=True, nogil=True)
-def box_distance(boxes: Singles, node: int, side: int, key: Singles) -> float:
-    """Squared distance from key to a child's box: never above that of any key in the box.
+def box_distance(boxes: Singles, place: int, key: Singles) -> float:
+    """Squared distance from key to a place's box: never above that of any key in the box.
 
     A coordinate's gap to the box is at most its gap to a key inside, and rounding keeps order;
     summed in the same order as `bounded_distance`, so are the squares.
     """
     key_dim = len(key)
-    low = 1 + 2 * key_dim * side
+    node, low = place >> 1, 1 + 2 * key_dim * (place & 1)
     total = 0.0
     for i in range(key_dim):
         x = np.float64(key[i])
@@ -171,7 +172,7 @@ def query_key(
     if not round_key(key, rounded):
         return -1
     tree = TreeArrays(keys, nodes, boxes, buckets)
-    count = find_neighbors(tree, rounded, k, radius, rows, distances)
+    count: int = find_neighbors(tree, rounded, k, radius, rows, distances)
     for j in range(count):
         distances[j] = np.sqrt(distances[j])
     return count
@@ -262,7 +263,7 @@ def remove_row(tree: TreeArrays, row: int) -> int:
         slot += 1
     buckets[~child, slot] = buckets[~child, last]
     if touches(keys, nodes, boxes, node, side, row):
-        enclose(keys, nodes, boxes, node, side, buckets[~child], 0, last)
+        enclose(keys, nodes, boxes, node, side, buckets[~child], np.int64(0), last)
         while level > 0 and unite(nodes, boxes, path[level - 1]):
             level -= 1
     return unbalanced
@@ -295,7 +296,7 @@ def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> 
 @njit(cache=True, nogil=True)
 def is_unbalanced(nodes: Rows, node: int) -> bool:
     """Whether one side is too heavy, or both together would fit well into one leaf."""
-    left, right = np.int64(nodes[node, SIZE]), np.int64(nodes[node, SIZE + 1])
+    left, right = int(nodes[node, SIZE]), int(nodes[node, SIZE + 1])
     return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
 
 
@@ -322,7 +323,7 @@ def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, ro
     """Whether a side's box or smallest row id may come from this row."""
     key_dim = keys.shape[1]
     low = 1 + 2 * key_dim * side
-    touching = nodes[node, FIRST_ROW + side] == row
+    touching: bool = nodes[node, FIRST_ROW + side] == row
     for i in range(key_dim):
         x = keys[row, i]
         touching = touching or x == boxes[node, low + i] or x == boxes[node, low + key_dim + i]
@@ -354,7 +355,7 @@ def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
     key_dim = (boxes.shape[1] - 1) // 4
     low = 1 + 2 * key_dim * side
     first = min(nodes[child, FIRST_ROW], nodes[child, FIRST_ROW + 1])
-    changed = first != nodes[node, FIRST_ROW + side]
+    changed: bool = first != nodes[node, FIRST_ROW + side]
     nodes[node, FIRST_ROW + side] = first
     for i in range(key_dim):
         left = 1 + i

@@ -83,7 +83,7 @@ def write_rows(
     table = TableArrays(table_values, stamps, links, table_records, counters)
     key = np.empty(keys.shape[1], np.float32)
     if done == 0:
-        bad = find_bad(keys, values, records, exponents, key)
+        bad: int = find_bad(keys, values, records, exponents, key)
         if bad >= 0:
             return ~bad
     places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
@@ -94,7 +94,8 @@ def write_rows(
         value = np.float32(values[i])
         hit = False
         if rule != APPEND:
-            hit = search(tree, key, 1, threshold, nearest, distance, places, bounds) > 0
+            n = search(tree, key, len(nearest), threshold, nearest, distance, places, bounds)
+            hit = n > 0
         if hit:
             row = nearest[0]
             outcome = REPLACED if value > table.values[row] else KEPT
@@ -148,10 +149,10 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
 
 @njit(cache=True, nogil=True)
 def same_key(keys: Singles, row: int, key: Singles) -> bool:
+    same = True
     for i in range(len(key)):
-        if keys[row, i] != key[i]:
-            return False
-    return True
+        same = same and keys[row, i] == key[i]
+    return same
 
 
 @njit(cache=True, nogil=True)
