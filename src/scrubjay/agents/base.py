@@ -200,7 +200,8 @@ class MemoryAgent(ABC):
             self._predict_one(single, deterministic)
             for single in self._flattener.unstack(observation)
         ]
-        return np.stack(actions), state
+        shape = (len(actions), *(self.action_space.shape or ()))
+        return np.array(actions, self.action_space.dtype).reshape(shape), state
 
     @abstractmethod
     def _predict_one(self, observation: Any, deterministic: bool) -> npt.NDArray[Any]: ...
