@@ -7,7 +7,7 @@ import numpy as np
 
 from scrubjay.experiments.charts import number
 from scrubjay.experiments.figures import BOOTSTRAP_SEED, summary
-from scrubjay.experiments.markup import Markup, join, tag
+from scrubjay.experiments.markup import Markup, tag
 from scrubjay.experiments.runs import Curve, RunData
 from scrubjay.experiments.statistics import (
     Array,
@@ -32,7 +32,7 @@ def estimates(curve: Curve | None) -> Markup:
     low, high = found.interval.low[-1], found.interval.high[-1]
     robust = f"{_short(found.interquartile_mean[-1])} [{_short(low)}, {_short(high)}]"
     plain = f"{_short(found.mean[-1])} ± {_short(found.standard_error[-1])}"
-    return join([robust, tag("br"), tag("small", plain)])
+    return tag("span", robust, tag("br"), tag("small", plain), class_="whole")
 
 
 def improvement(first: Array, second: Array) -> str:

@@ -12,6 +12,7 @@ import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,7 @@ def draw_curves(
     axes.xaxis.set_major_formatter(_step_label)
 
 
+@lru_cache(maxsize=256)
 def summary(curve: Curve) -> Efficiency:
     """The statistics of a curve, with the intervals that all figures and reports share."""
     return sample_efficiency(curve.values, np.random.default_rng(BOOTSTRAP_SEED))

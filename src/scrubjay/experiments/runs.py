@@ -99,7 +99,7 @@ class Group:
         return tuple(run for run in self.runs if run.finished)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """Values of one method on one task, a matrix of seeds x steps."""
 

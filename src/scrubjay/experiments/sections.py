@@ -127,7 +127,7 @@ def settings(evidence: Evidence) -> Markup:
 def every_run(evidence: Evidence) -> Markup:
     header = [
         *("task", "method", "seed", "status", "steps", "first success", "first greedy success"),
-        *("seconds", "started", "folder"),
+        *("wall clock", "started", "folder"),
     ]
     runs = [(group, run) for group in evidence.groups for run in group.runs]
     rows = [_run_row(evidence, group, run) for group, run in runs]

@@ -7,8 +7,8 @@ const body = document.body;
 const state = { hidden: new Set(), mode: "iqm" };
 
 function format(value) {
-  if (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)) return value.toPrecision(3);
-  return String(Number(value.toPrecision(4)));
+  if (Math.abs(value) >= 1e3) return Math.round(value).toLocaleString("en");
+  return String(Number(value.toPrecision(3)));
 }
 
 function readAddress() {
