@@ -20,6 +20,11 @@ class ActionBox:
             raise TypeError(
                 f"CEC acts in a Box of continuous actions, this environment has {space}"
             )
+        if space.dtype not in (np.float32, np.float64):
+            raise TypeError(
+                "CEC stores the actions that it executes as float32, so a Box of float32 or "
+                f"float64 was expected; this environment has {space}"
+            )
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(
                 f"CEC needs finite action bounds to scale its noise, this environment has {space}; "

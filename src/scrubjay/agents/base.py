@@ -67,7 +67,7 @@ class MemoryAgent(ABC):
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
         self.seed = check_seed(seed)
-        self.embedding = embedding if embedding is not None else Identity()
+        self.embedding = _check_embedding(embedding)
         self._flattener = self.embedding.flattener(self.observation_space)
         self.embedding.bind(self._flattener.bounds, self.seed)
         self._vector = np.empty(self._flattener.size)
@@ -79,7 +79,8 @@ class MemoryAgent(ABC):
         self._held: list[HeldEpisode] = []
         self._next_episodes: dict[int, int] = {}
         self._open: set[int] = set()
-        self._boundary = self._take_boundary()
+        # None when no episode is open, and when one has ended since the open ones began.
+        self._boundary: Boundary | None = None
 
     # -- the environment ---------------------------------------------------------------------
 
@@ -132,6 +133,7 @@ class MemoryAgent(ABC):
 
     def _close_episode(self, environment: int) -> None:
         self._open.discard(environment)
+        self._boundary = None
         self.n_episodes += 1
 
     def _take_boundary(self) -> Boundary:
@@ -141,16 +143,17 @@ class MemoryAgent(ABC):
         """Give up open episodes; returns how many.
 
         A single environment goes back to the last boundary, as if the open episode had never
-        begun. With several, the others have gone on meanwhile: the open ones are dropped.
+        begun. Of several, some have gone on meanwhile: then the open ones are dropped.
         """
         dropped = len(self._open)
-        if self._open == {0} and len(self._next_episodes) == 1:
+        if self._boundary is not None:
             self.num_timesteps = self._boundary.num_timesteps
             self._next_episodes = dict(self._boundary.next_episodes)
             self.embedding.restore(self._boundary.embedding)
         else:
             self.n_dropped_episodes += dropped
         self._open.clear()
+        self._boundary = None
         return dropped
 
     # -- Stable-Baselines3's shape -----------------------------------------------------------
@@ -234,7 +237,8 @@ class MemoryAgent(ABC):
 
         `training` is kept beside it for whoever resumes a run.
         """
-        boundary = self._boundary if self._open == {0} else self._take_boundary()
+        boundary = self._boundary or self._take_boundary()
+        dropped = 0 if self._boundary else len(self._open)
         memory, memory_arrays = self.memory.state()
         observation, observation_arrays = describe_space(self.observation_space, "observation")
         action, action_arrays = describe_space(self.action_space, "action")
@@ -246,26 +250,27 @@ class MemoryAgent(ABC):
             "counters": {
                 "num_timesteps": boundary.num_timesteps,
                 "n_episodes": self.n_episodes,
-                "n_dropped_episodes": self.n_dropped_episodes,
+                "n_dropped_episodes": self.n_dropped_episodes + dropped,
                 "next_episodes": {str(key): n for key, n in boundary.next_episodes.items()},
             },
             "memory": memory,
-            "n_held": len(self._held),
             "training": dict(training or {}),
         }
         arrays = {f"memory/{name}": array for name, array in memory_arrays.items()}
         arrays |= {f"embedding/{name}": array for name, array in boundary.embedding.items()}
         arrays |= {f"spaces/{name}": a for name, a in (observation_arrays | action_arrays).items()}
-        for index, held in enumerate(self._held):
-            arrays |= {f"held/{index}/{name}": a for name, a in held._asdict().items()}
+        arrays |= {f"held/{name}": array for name, array in _join(self._held).items()}
         write_archive(path, manifest, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
         """Read a saved agent; it needs no environment to predict, and one to learn on."""
         manifest, arrays = read_archive(path, "agent")
-        agent: Self = _build(cls, path, manifest, arrays)
-        agent._restore(manifest, arrays)
+        try:
+            agent: Self = _build(cls, manifest, arrays)
+            agent._restore(manifest, arrays)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise ArchiveError(f"cannot load {path}: {type(error).__name__}: {error}") from error
         if env is not None:
             agent.set_env(env)
         return agent
@@ -278,10 +283,7 @@ class MemoryAgent(ABC):
         self._next_episodes = {int(key): int(n) for key, n in counters["next_episodes"].items()}
         self.embedding.restore(_below(arrays, "embedding/"))
         self._set_memory(EpisodicMemory.from_state(manifest["memory"], _below(arrays, "memory/")))
-        self._held = [
-            HeldEpisode(**_below(arrays, f"held/{index}/")) for index in range(manifest["n_held"])
-        ]
-        self._boundary = self._take_boundary()
+        self._held = _split(_below(arrays, "held/"))
 
     def _set_memory(self, memory: EpisodicMemory) -> None:
         self.memory = memory
@@ -291,16 +293,47 @@ def _below(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _build(cls: type[Any], path: Any, manifest: Mapping[str, Any], arrays: Arrays) -> Any:
+def _join(held: list[HeldEpisode]) -> Arrays:
+    """Held episodes end to end: there may be thousands, and a file has few arrays."""
+    if not held:
+        return {}
+    joined = {name: np.concatenate(parts) for name, parts in _columns(held).items()}
+    return {"lengths": np.array([len(episode.rewards) for episode in held]), **joined}
+
+
+def _columns(held: list[HeldEpisode]) -> dict[str, tuple[npt.NDArray[Any], ...]]:
+    return dict(zip(HeldEpisode._fields, zip(*held, strict=True), strict=True))
+
+
+def _split(arrays: Mapping[str, npt.NDArray[Any]]) -> list[HeldEpisode]:
+    """The episodes that `_join` put end to end."""
+    if not arrays:
+        return []
+    ends = np.cumsum(arrays["lengths"])[:-1]
+    parts = [np.split(arrays[name], ends) for name in HeldEpisode._fields]
+    return [HeldEpisode(*episode) for episode in zip(*parts, strict=True)]
+
+
+def _build(cls: type[Any], manifest: Mapping[str, Any], arrays: Arrays) -> Any:
     name = manifest["agent"]
     found = _AGENTS.get(name)
     if found is None or not issubclass(found, cls):
-        raise ArchiveError(f"{path} holds an agent of kind {name!r}, not {cls.__name__}")
+        raise ArchiveError(f"it holds an agent of kind {name!r}, not {cls.__name__}")
     spaces = _below(arrays, "spaces/")
     described = manifest["spaces"]
     observation = build_space(described["observation"], spaces, "observation")
     action = build_space(described["action"], spaces, "action")
     return found.from_config(Spaces(observation, action), manifest["config"])
+
+
+def _check_embedding(embedding: Any) -> Embedding:
+    if embedding is None:
+        return Identity()
+    if not isinstance(embedding, Embedding):
+        raise TypeError(
+            f"an Embedding, like RunningNormalizer(), was expected; {embedding!r} came"
+        )
+    return embedding
 
 
 def check_seed(seed: Any) -> int:

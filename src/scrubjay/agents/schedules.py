@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class LinearSchedule:
@@ -36,7 +38,7 @@ def as_schedule(value: Any) -> LinearSchedule:
         return LinearSchedule(**value)
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 3:
         return LinearSchedule(float(value[0]), float(value[1]), int(value[2]))
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | np.integer | np.floating):
         return LinearSchedule(float(value), float(value), 1)
     raise TypeError(
         f"epsilon is a number, (start, end, steps) or a LinearSchedule; {type(value).__name__} came"

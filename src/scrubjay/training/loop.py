@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.callbacks import Callback, CallbackList
@@ -29,11 +30,11 @@ class Budget:
         if (timesteps is None) == (episodes is None):
             raise ValueError("give total_timesteps or total_episodes, one of the two")
         amount = timesteps if timesteps is not None else episodes
-        if isinstance(amount, bool) or not isinstance(amount, int) or amount < 0:
+        if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 0:
             raise ValueError(f"a whole number of steps or episodes was expected, {amount!r} came")
         self._agent = agent
         self.unit = "steps" if timesteps is not None else "episodes"
-        self.total = self.done + amount
+        self.total = self.done + int(amount)
 
     @property
     def done(self) -> int:

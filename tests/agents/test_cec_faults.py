@@ -1,0 +1,175 @@
+"""Bad input gets a clear error and loses nothing."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from probes import Corridor, Drift, Faulty, Mixed
+from scrubjay.agents import CEC, LinearSchedule
+from scrubjay.embedding import FrozenNormalizer, RunningNormalizer
+
+
+def with_actions(space):
+    env = Corridor()
+    env.action_space = space
+    return env
+
+
+BAD_SETTINGS = [
+    ({"capacity": 0}, ValueError, r"capacity.*at least 1; 0 came"),
+    ({"capacity": 10.0}, ValueError, r"capacity.*whole number.*10\.0"),
+    ({"n_neighbors": 0}, ValueError, r"n_neighbors.*at least 1; 0 came"),
+    ({"n_neighbors": -3}, ValueError, r"n_neighbors.*at least 1; -3 came"),
+    ({"n_neighbors": True}, ValueError, r"n_neighbors.*True"),
+    ({"temperature": 0}, ValueError, r"temperature.*greater than 0.*0 came"),
+    ({"temperature": -1.0}, ValueError, r"temperature.*greater than 0.*-1\.0 came"),
+    ({"temperature": float("inf")}, ValueError, r"temperature.*finite.*inf"),
+    ({"temperature": float("nan")}, ValueError, r"temperature.*finite.*nan"),
+    ({"temperature": "hot"}, ValueError, r"temperature.*number.*'hot'"),
+    ({"noise_std": -0.1}, ValueError, r"noise_std.*at least 0.*-0\.1"),
+    ({"noise_std": float("nan")}, ValueError, r"noise_std.*finite.*nan"),
+    ({"distance_threshold": 0}, ValueError, r"distance_threshold.*greater than 0.*0 came"),
+    ({"distance_threshold": -1}, ValueError, r"distance_threshold.*greater than 0.*-1 came"),
+    ({"distance_threshold": float("inf")}, ValueError, r"distance_threshold.*finite"),
+    ({"radius_factor": 0.0}, ValueError, r"radius_factor.*greater than 0"),
+    ({"gamma": 1.1}, ValueError, r"gamma.*at most 1.*1\.1"),
+    ({"gamma": -0.1}, ValueError, r"gamma.*at least 0.*-0\.1"),
+    ({"epsilon": 1.5}, ValueError, r"epsilon.*between 0 and 1.*1\.5"),
+    ({"epsilon": float("nan")}, ValueError, r"epsilon.*between 0 and 1.*nan"),
+    ({"epsilon": (0.9, 0.1)}, TypeError, r"epsilon.*start, end, steps"),
+    ({"epsilon": (0.9, 0.1, 0)}, ValueError, r"at least 1 step.*0"),
+    ({"epsilon": "linear"}, TypeError, r"epsilon is a number.*str came"),
+    ({"exploration": "curious"}, ValueError, r"exploration.*noise.*uniform.*'curious'"),
+    ({"recency": "often"}, ValueError, r"recency.*write.*hit.*'often'"),
+    ({"seed": -1}, ValueError, r"seed.*at least 0.*-1"),
+    ({"seed": 1.5}, ValueError, r"seed.*whole number.*1\.5"),
+    ({"seed": None}, ValueError, r"seed.*whole number.*None"),
+    ({"embedding": "running"}, TypeError, r"[Ee]mbedding.*'running'"),
+    ({"embedding": RunningNormalizer}, TypeError, r"[Ee]mbedding.*RunningNormalizer"),
+]
+
+
+@pytest.mark.parametrize(("settings", "error", "message"), BAD_SETTINGS)
+def test_bad_settings_say_what_was_expected_and_what_came(settings, error, message):
+    with pytest.raises(error, match=f"(?s){message}"):
+        CEC(Corridor(), **settings)
+
+
+def test_good_settings_at_the_edge_are_taken():
+    CEC(Corridor(), noise_std=0, n_neighbors=1, capacity=1, gamma=1, epsilon=0).learn(10)
+    CEC(Corridor(), gamma=0, epsilon=LinearSchedule(1, 0, 1), seed=2**70).learn(10)
+    CEC(Corridor(), n_neighbors=np.int64(2), temperature=np.float32(0.5), epsilon=np.float32(0.5))
+
+
+@pytest.mark.parametrize(
+    ("env", "error", "message"),
+    [
+        (with_actions(gym.spaces.Discrete(3)), TypeError, r"Box.*Discrete\(3\)"),
+        (with_actions(gym.spaces.MultiBinary(3)), TypeError, r"Box.*MultiBinary\(3\)"),
+        (with_actions(gym.spaces.Box(0, 9, (2,), np.int64)), TypeError, r"float32.*int64"),
+        (with_actions(gym.spaces.Box(0, 9, (2,), np.float16)), TypeError, r"float32.*float16"),
+        (with_actions(gym.spaces.Box(-np.inf, 1, (1,))), ValueError, r"finite.*inf.*Rescale"),
+        (42, TypeError, r"environment.*int came"),
+        (None, TypeError, r"environment.*NoneType came"),
+    ],
+)
+def test_environments_that_cannot_be_acted_in(env, error, message):
+    with pytest.raises(error, match=f"(?s){message}"):
+        CEC(env)
+
+
+def test_discrete_observations_are_refused():
+    env = Corridor()
+    env.observation_space = gym.spaces.Discrete(5)
+    with pytest.raises(TypeError, match=r"Box observations.*Discrete\(5\)"):
+        CEC(env)
+
+
+FAULTS = ["nan observation", "inf observation", "1e39 observation", "nan reward", "-inf reward"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("embedding", [None, RunningNormalizer, lambda: FrozenNormalizer(500)])
+def test_numbers_that_are_not_finite_end_the_training_and_spoil_nothing(fault, embedding):
+    if "1e39" in fault and embedding is not None:
+        pytest.skip("finite for a normaliser, which takes float64")
+
+    def trained(env, steps):
+        agent = CEC(env, embedding=embedding and embedding(), seed=4)
+        return agent.learn(steps)
+
+    agent = CEC(Faulty(Drift(), 301, fault), embedding=embedding and embedding(), seed=4)
+    number = fault.split()[0].replace("1e39", r"1\.?e\+39")
+    with pytest.raises(ValueError, match=f"finite.*{number}|{number}.*finite"):
+        agent.learn(1000)
+    expected = trained(Drift(), agent.num_timesteps)
+    assert 0 < agent.num_timesteps <= 301
+    assert agent.memory.digest() == expected.memory.digest()
+    for name, array in expected.embedding.state().items():
+        np.testing.assert_array_equal(agent.embedding.state()[name], array)
+    # and it can go on as if nothing had been
+    agent.set_env(Drift())
+    agent.learn(1000)
+    expected.learn(1000)
+    assert agent.memory.digest() == expected.memory.digest()
+
+
+def test_a_return_too_large_for_the_memory_loses_nothing():
+    agent = CEC(Faulty(Drift(), 301, "1e300 reward"), seed=4)
+    with pytest.raises(ValueError, match="not finite"):
+        agent.learn(1000)
+    expected = CEC(Drift(), seed=4).learn(agent.num_timesteps)
+    assert agent.memory.digest() == expected.memory.digest()
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e39])
+def test_prediction_from_bad_numbers(bad, deterministic):
+    agent = CEC(Drift(), embedding=None).learn(100)
+    before = agent.memory.digest()
+    with pytest.raises(ValueError, match="finite"):
+        agent.predict(np.array([0.0, bad]), deterministic=deterministic)
+    assert agent.memory.digest() == before
+
+
+@pytest.mark.parametrize(
+    ("observation", "error", "message"),
+    [
+        (np.zeros(3), ValueError, r"\(2,\) was expected, \(3,\) came"),
+        (np.zeros((4, 3)), ValueError, r"\(2,\) was expected, \(3,\) came"),
+        (np.zeros((1, 1, 2)), ValueError, r"\(2,\) was expected, \(1, 1, 2\) came"),
+        (np.array(["a", "b"]), TypeError, "numeric"),
+        ({"a": 1}, (TypeError, ValueError), r"\(2,\) was expected|numeric"),
+    ],
+)
+def test_prediction_from_the_wrong_kind(observation, error, message):
+    agent = CEC(Drift()).learn(100)
+    with pytest.raises(error, match=message):
+        agent.predict(observation)
+
+
+def test_prediction_from_a_dict_without_an_entry():
+    agent = CEC(Mixed()).learn(20)
+    with pytest.raises(ValueError, match=r"entries.*came"):
+        agent.predict({"goal": np.zeros(2)})
+    with pytest.raises(ValueError, match=r"entries.*came"):
+        agent.predict(np.zeros(7))
+
+
+@pytest.mark.parametrize(
+    ("amounts", "message"),
+    [
+        ({}, "one of the two"),
+        ({"total_timesteps": 5, "total_episodes": 5}, "one of the two"),
+        ({"total_timesteps": -1}, r"whole number.*-1"),
+        ({"total_timesteps": 1e3}, r"whole number.*1000\.0"),
+        ({"total_episodes": True}, r"whole number.*True"),
+    ],
+)
+def test_budgets_that_are_none(amounts, message):
+    with pytest.raises(ValueError, match=message):
+        CEC(Corridor()).learn(**amounts)
+
+
+def test_a_budget_may_be_a_numpy_integer():
+    assert CEC(Corridor()).learn(np.int64(6)).num_timesteps == 6
