@@ -46,7 +46,7 @@ class Trained(Policy, Protocol):
     n_episodes: int
     logger: Logger
 
-    def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+    def metrics(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
         """Its own log entries: gauges, and ratios from the counts summed up since the last."""
 
     def gauges(self) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""Methods that train networks, built on Stable-Baselines3 (extra `deep`): EMAC, and SAC beside it.
+
+They train through the same run folder and the same evaluation as the agents without networks.
+"""
+
+from scrubjay.optional import require
+
+for _module in ("torch", "stable_baselines3"):
+    require(_module, "deep")
+
+from scrubjay.deep.baselines import SETTINGS, deep_options, make_deep_agent  # noqa: E402
+from scrubjay.deep.emac import EMAC  # noqa: E402
+from scrubjay.deep.episodes import NumberedEpisodes  # noqa: E402
+from scrubjay.deep.pair_memory import PairMemory  # noqa: E402
+from scrubjay.deep.replay import EpisodicReplayBuffer  # noqa: E402
+from scrubjay.deep.runner import is_finished, load_checkpoint, start_run, train_deep  # noqa: E402
+
+__all__ = [
+    "EMAC",
+    "SETTINGS",
+    "EpisodicReplayBuffer",
+    "NumberedEpisodes",
+    "PairMemory",
+    "deep_options",
+    "is_finished",
+    "load_checkpoint",
+    "make_deep_agent",
+    "start_run",
+    "train_deep",
+]

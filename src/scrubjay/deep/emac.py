@@ -1,0 +1,149 @@
+"""Episodic Memory Actor-Critic (Kuznetsov and Filchenkov, 2021) on Stable-Baselines3's DDPG.
+
+The whole method is in what a batch contains: see `scrubjay.deep.replay`.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium import spaces
+from stable_baselines3 import DDPG
+from stable_baselines3.common.noise import NormalActionNoise
+
+from scrubjay.deep.pair_memory import PairMemory
+from scrubjay.deep.replay import DictEpisodicReplayBuffer, EpisodicReplayBuffer
+
+
+class EMAC(DDPG):
+    """DDPG whose critic also believes what it remembers, and replays what paid.
+
+    Names here, symbols in the paper: `alpha` (the share of the memory in the critic's loss), `beta`
+    (the exponent of the return in the probability of a replay), `n_neighbors` k, `key_dim` the
+    dimension of the projected pairs. Defaults are the authors' for Walker2d and InvertedPendulum.
+    `noise_std` is in units of an action box scaled to [-1, 1]. `timeouts="terminal"` takes a
+    time-out for an end, as the authors do; "bootstrap" does not. The return of a step is
+    discounted to the end of the episode (the authors cut it after 1000 steps).
+
+    With alpha = 0 and beta = 0 this is DDPG with a replay buffer that is filled at episode ends.
+    `policy` is "MlpPolicy", or "MultiInputPolicy" for observations that are dicts of boxes, whose
+    entries the memory joins to one vector, as that policy does.
+    """
+
+    replay_buffer: EpisodicReplayBuffer | None
+
+    def __init__(
+        self,
+        policy: Any,
+        env: Any,
+        *,
+        alpha: float = 0.1,
+        beta: float = 0.5,
+        n_neighbors: int = 2,
+        key_dim: int = 4,
+        timeouts: str = "terminal",
+        noise_std: float = 0.1,
+        learning_rate: float = 1e-3,
+        buffer_size: int = 1_000_000,
+        learning_starts: int = 1000,
+        batch_size: int = 256,
+        tau: float = 0.005,
+        gamma: float = 0.99,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            buffer_size=buffer_size,
+            learning_starts=learning_starts,
+            batch_size=batch_size,
+            tau=tau,
+            gamma=gamma,
+            policy_kwargs={"net_arch": [256, 256], **(policy_kwargs or {})},
+            replay_buffer_kwargs={
+                "gamma": gamma,
+                "alpha": alpha,
+                "beta": beta,
+                "n_neighbors": n_neighbors,
+                "key_dim": key_dim,
+                "timeouts": timeouts,
+                "seed": 0 if seed is None else seed,
+            },
+            verbose=verbose,
+            seed=seed,
+            device=device,
+            _init_setup_model=False,
+        )
+        if self.env is not None:
+            self._fit_to_spaces(noise_std)
+        if _init_setup_model:
+            self._setup_model()
+
+    def _fit_to_spaces(self, noise_std: float) -> None:
+        if self._vec_normalize_env is not None:
+            raise ValueError(
+                "EMAC remembers returns and pairs as they are, VecNormalize changes them later: "
+                "normalise in a wrapper of the environment, or not at all"
+            )
+        has_parts = isinstance(self.observation_space, spaces.Dict)
+        self.replay_buffer_class = DictEpisodicReplayBuffer if has_parts else EpisodicReplayBuffer
+        size = spaces.flatdim(self.action_space)
+        self.action_noise = NormalActionNoise(np.zeros(size), np.full(size, noise_std))
+
+    @property
+    def episodes(self) -> EpisodicReplayBuffer:
+        """The replay buffer, under its own type."""
+        if self.replay_buffer is None:
+            raise RuntimeError("the model is not set up yet: it has no replay buffer")
+        return self.replay_buffer
+
+    @property
+    def memory(self) -> PairMemory:
+        """What is remembered: saved and loaded with the networks."""
+        return self.episodes.memory
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """DDPG's update, as soon as there is an episode to learn from."""
+        if self.episodes.size():
+            super().train(gradient_steps, batch_size)
+
+    def _setup_learn(
+        self,
+        total_timesteps: int,
+        callback: Any = None,
+        reset_num_timesteps: bool = True,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        if reset_num_timesteps or self._last_obs is None:
+            self.episodes.drop_open_episode()
+        return super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
+
+    def _store_transition(
+        self,
+        replay_buffer: Any,
+        buffer_action: npt.NDArray[Any],
+        new_obs: Any,
+        reward: npt.NDArray[Any],
+        dones: npt.NDArray[Any],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        if replay_buffer.timeouts_as == "bootstrap" and infos[0].get("TimeLimit.truncated"):
+            replay_buffer.last_value = self._value(infos[0]["terminal_observation"])
+        super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
+
+    def _value(self, observation: Any) -> float:
+        """What the target networks expect from here on."""
+        state, _ = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            return float(self.critic_target(state, self.actor_target(state))[0].item())
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        state_dicts, variables = super()._get_torch_save_params()
+        return [*state_dicts, "memory"], variables

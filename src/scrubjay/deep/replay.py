@@ -1,0 +1,190 @@
+"""EMAC's replay buffer: filled at episode ends, drawn from by return, with memory in its targets.
+
+EMAC's critic minimises (1 - alpha) (Q - y)^2 + alpha (Q - Q_M)^2, where y = r + gamma Q' is the
+target of DDPG and Q_M what the memory says of the pair. As a function of Q this is
+(Q - ((1 - alpha) y + alpha Q_M))^2 and a constant: the same gradient as DDPG's loss with a mixed
+target. The mixed target is again of the form r + gamma Q', with
+
+    r     -> (1 - alpha) r + alpha Q_M
+    gamma -> (1 - alpha) gamma
+
+(a pair that ends the episode has no Q' in either form), so that a batch with these two in place of
+the true ones makes Stable-Baselines3's own DDPG do EMAC's update. The loss it reports is short of
+the constant.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
+
+from scrubjay.deep.pair_memory import Matrix, PairMemory
+from scrubjay.memory.writing import discounted_returns
+
+TIMEOUTS = ("terminal", "bootstrap")
+
+
+class Transition(NamedTuple):
+    """What Stable-Baselines3 hands to a buffer after each step."""
+
+    obs: Any
+    next_obs: Any
+    action: npt.NDArray[Any]
+    reward: npt.NDArray[Any]
+    done: npt.NDArray[Any]
+    infos: list[dict[str, Any]]
+
+
+class EpisodicReplayBuffer(ReplayBuffer):
+    """A replay buffer for one environment that takes whole episodes and knows their returns.
+
+    - `alpha`: the share of the remembered return Q_M in the critic's target.
+    - `beta`: a transition with return q is drawn with a probability in proportion to
+      (q - min(0, min q))^beta, so the worst one never if anything is negative; 0 draws uniformly,
+      and so does a buffer whose returns are all the same nothing.
+    - `n_neighbors`, `key_dim`, `seed`: the memory's k, the dimension of its keys, its projection.
+    - `timeouts`: "terminal" takes a time-out for the end (EMAC's authors); "bootstrap" goes on
+      with the critic's value there, which is to be set as `last_value` before the last `add`.
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        device: torch.device | str = "auto",
+        n_envs: int = 1,
+        optimize_memory_usage: bool = False,
+        *,
+        gamma: float = 0.99,
+        alpha: float = 0.1,
+        beta: float = 0.5,
+        n_neighbors: int = 2,
+        key_dim: int = 4,
+        timeouts: str = "terminal",
+        seed: int = 0,
+    ) -> None:
+        check_settings(n_envs, alpha, beta, timeouts)
+        super().__init__(
+            buffer_size,
+            observation_space,
+            action_space,
+            device,
+            n_envs,
+            optimize_memory_usage,
+            handle_timeout_termination=timeouts == "bootstrap",
+        )
+        self.gamma, self.alpha, self.beta, self.timeouts_as = gamma, alpha, beta, timeouts
+        self.memory = PairMemory(
+            spaces.flatdim(observation_space) + self.action_dim,
+            capacity=self.buffer_size,
+            key_dim=key_dim,
+            n_neighbors=n_neighbors,
+            seed=seed,
+        )
+        self.returns = np.zeros(self.buffer_size)
+        self.last_value = 0.0
+        self._open: list[Transition] = []
+        self._cumulative: Matrix | None = None
+
+    # -- filling -----------------------------------------------------------------------------
+
+    def add(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: npt.NDArray[Any],
+        reward: npt.NDArray[Any],
+        done: npt.NDArray[Any],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        self._open.append(Transition(obs, next_obs, action, reward, done, infos))
+        if done[0]:
+            self._store_episode()
+
+    def drop_open_episode(self) -> None:
+        """Forget the steps of an episode that will not be finished."""
+        self._open.clear()
+
+    def _store_episode(self) -> None:
+        returns = self._open_returns()
+        pairs = np.array([self._pair(step) for step in self._open])
+        self.memory.write(pairs, returns)
+        for step, value in zip(self._open, returns, strict=True):
+            self.returns[self.pos] = value
+            super().add(*step)
+        self._open.clear()
+        self._cumulative = None
+
+    def _open_returns(self) -> Matrix:
+        rewards = np.array([step.reward[0] for step in self._open], dtype=np.float64)
+        timed_out = self._open[-1].infos[0].get("TimeLimit.truncated", False)
+        bootstraps = timed_out and self.timeouts_as == "bootstrap"
+        return np.asarray(
+            discounted_returns(rewards, self.gamma, self.last_value if bootstraps else 0.0)
+        )
+
+    def _pair(self, step: Transition) -> Matrix:
+        return np.concatenate([part.ravel() for part in (*self._parts(step.obs), step.action)])
+
+    def _parts(self, observation: Any) -> list[Any]:
+        """An observation as a list of arrays: the entries of a dict, or itself."""
+        if isinstance(self.observation_space, spaces.Dict):
+            return [observation[name] for name in self.observation_space.spaces]
+        return [observation]
+
+    # -- drawing -----------------------------------------------------------------------------
+
+    def sample(self, batch_size: int, env: Any = None) -> Any:
+        if self.size() == 0:
+            raise RuntimeError(
+                "this buffer takes whole episodes and none has ended yet: "
+                "learning_starts must not be less than the longest episode"
+            )
+        if self.beta == 0:
+            return self._with_memory(super().sample(batch_size, env))
+        return self._with_memory(self._get_samples(self._draw(batch_size), env))
+
+    def _draw(self, batch_size: int) -> npt.NDArray[np.int64]:
+        """Indices by priority, from the generator that Stable-Baselines3 seeds and draws from."""
+        if self._cumulative is None:
+            self._cumulative = np.cumsum(priorities(self.returns[: self.size()], self.beta))
+        points = np.random.random(batch_size) * self._cumulative[-1]  # noqa: NPY002
+        return np.asarray(np.searchsorted(self._cumulative, points, side="right"), dtype=np.int64)
+
+    def _with_memory(self, batch: Any) -> Any:
+        """The batch with the mixed target of this file's first page."""
+        if self.alpha == 0:
+            return batch
+        columns = (*self._parts(batch.observations), batch.actions)
+        pairs = torch.cat([part.reshape(len(part), -1) for part in columns], dim=1)
+        remembered = self.memory.read(pairs.cpu().numpy().astype(np.float64))
+        q_m = self.to_torch(remembered.astype(np.float32).reshape(-1, 1))
+        return batch._replace(
+            rewards=(1 - self.alpha) * batch.rewards + self.alpha * q_m,
+            discounts=torch.full_like(batch.rewards, (1 - self.alpha) * self.gamma),
+        )
+
+
+class DictEpisodicReplayBuffer(EpisodicReplayBuffer, DictReplayBuffer):
+    """The same for observations that are dicts of boxes."""
+
+
+def priorities(returns: Matrix, beta: float) -> Matrix:
+    """(q - min(0, min q))^beta; equal ones where that leaves nothing to draw from."""
+    weights = (returns - min(0.0, float(returns.min()))) ** beta
+    return np.asarray(weights if weights.any() else np.ones_like(weights), dtype=np.float64)
+
+
+def check_settings(n_envs: int, alpha: float, beta: float, timeouts: str) -> None:
+    if n_envs != 1:
+        raise ValueError(f"EMAC learns from whole episodes of 1 environment, {n_envs} came")
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha is a share between 0 and 1, {alpha!r} came")
+    if not 0 <= beta < float("inf"):
+        raise ValueError(f"beta is an exponent of at least 0, {beta!r} came")
+    if timeouts not in TIMEOUTS:
+        raise ValueError(f"timeouts is one of {', '.join(TIMEOUTS)}; {timeouts!r} came")
