@@ -98,8 +98,9 @@ def test_a_task_is_filmed_by_its_id(tmp_path, id_, suffix):
     assert frames.std() > 10
 
 
-def test_after_an_error_the_old_film_is_still_there_and_nothing_else(tmp_path):
-    path = tmp_path / "film.gif"
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_after_an_error_the_old_film_is_still_there_and_nothing_else(tmp_path, suffix):
+    path = tmp_path / f"film{suffix}"
     path.write_bytes(b"old")
 
     def broken(observation):

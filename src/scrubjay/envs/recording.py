@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,6 +156,7 @@ def _write_gif(path: Path, frames: Iterator[Frame], rate: float) -> None:
 
 def _write_mp4(path: Path, frames: Iterator[Frame], rate: float) -> None:
     imageio = require("imageio.v2", "mujoco")
-    with imageio.get_writer(path, fps=rate, macro_block_size=2) as writer:
+    # After an error, imageio's own `with` leaves ffmpeg running and writing.
+    with closing(imageio.get_writer(path, fps=rate, macro_block_size=2)) as writer:
         for frame in frames:
             writer.append_data(frame)
