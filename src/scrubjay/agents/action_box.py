@@ -32,11 +32,14 @@ class ActionBox:
             )
         self.space = space
         self.size = int(np.prod(space.shape))
+        self._is_plain = len(space.shape) == 1 and space.dtype == np.float32
         self.low = _inwards(np.ravel(space.low), np.inf)
         self.high = _inwards(np.ravel(space.high), -np.inf)
 
     def executed(self, action: Bounds) -> npt.NDArray[Any]:
         """A flat stored action as the environment wants it: its shape, its type, a fresh array."""
+        if self._is_plain:
+            return action.copy()
         return action.reshape(self.space.shape).astype(self.space.dtype)
 
     def centre(self) -> npt.NDArray[Any]:

@@ -330,9 +330,7 @@ def _check_embedding(embedding: Any) -> Embedding:
     if embedding is None:
         return Identity()
     if not isinstance(embedding, Embedding):
-        raise TypeError(
-            f"an Embedding, like RunningNormalizer(), was expected; {embedding!r} came"
-        )
+        raise TypeError(f"an Embedding, like RunningNormalizer(), was expected; {embedding!r} came")
     return embedding
 
 

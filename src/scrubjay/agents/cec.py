@@ -27,7 +27,7 @@ from scrubjay.agents.decision import (
     Draws,
     EpisodeArrays,
     Rule,
-    choose_action,
+    decide,
     greedy_row,
     is_finite,
     write_uniform_action,
@@ -89,6 +89,7 @@ class CEC(MemoryAgent):
         super().__init__(env, embedding=embedding, seed=seed)
         self.action_box = ActionBox(self.action_space)
         self._rule = self._make_rule()
+        self._flat_rule = self._rule.flat()
         self._scale_check = ScaleCheck(self._rule.radius)
         self._warned_empty = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
@@ -125,6 +126,7 @@ class CEC(MemoryAgent):
         self._tree = self.memory.tree.arrays
         self._values = self.memory.value_array
         self._actions = self.memory.column_arrays["action"]
+        self._memory_arrays = (*self._tree, self._values, self._actions)
         self._embedding_ready = self.embedding.ready
 
     def begin_episode(self, environment: int) -> "CECEpisode":
@@ -157,7 +159,7 @@ class CEC(MemoryAgent):
         self.embedding.embed(self._vector, self._key)
         if not deterministic:
             return self._predict_random()
-        row = greedy_row(self._tree, self._key)
+        row = greedy_row(*self._tree, self._key)
         if row < 0:
             raise ValueError(f"a finite observation was expected, {observation!r} came")
         return self.action_box.executed(self._actions[row])
@@ -172,10 +174,9 @@ class CEC(MemoryAgent):
         arrays = episode_arrays(1, self.embedding.key_dim, self.action_box.size)
         draws = draw_block(self._prediction_rng, 1, self.action_box.size)
         epsilon = self.epsilon(self.num_timesteps)
-        choice = choose_action(
-            self._tree, self._values, self._actions, self._key, self._rule, epsilon, draws, 0,
-            arrays, 0,
-        )  # fmt: skip
+        choice = decide(
+            *self._memory_arrays, *self._flat_rule, *draws, *arrays, self._key, epsilon, 0, 0
+        )
         if choice < 0:
             raise ValueError(f"a finite observation was expected, {self._vector} came")
         return self.action_box.executed(arrays.actions[0])
@@ -232,7 +233,7 @@ class CEC(MemoryAgent):
         episode.record(0.0)
         copy._learn_from(*episode.taken())
         is_finite(zeros)
-        greedy_row(copy._tree, zeros)
+        greedy_row(*copy._tree, zeros)
 
 
 class CECEpisode:
@@ -272,9 +273,9 @@ class CECEpisode:
         """One decision, written into the episode's arrays."""
         agent = self._agent
         step, draw = self._next_step()
-        choice = choose_action(
-            agent._tree, agent._values, agent._actions, key, agent._rule,
-            agent.epsilon(agent.num_timesteps), self._draws, draw, self._arrays, step,
+        choice = decide(
+            *agent._memory_arrays, *agent._flat_rule, *self._draws, *self._arrays, key,
+            agent.epsilon(agent.num_timesteps), draw, step,
         )  # fmt: skip
         if choice < 0:
             raise ValueError(f"the key {key} of observation {self._vector} is not finite")

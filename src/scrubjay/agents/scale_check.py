@@ -5,17 +5,22 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-WINDOW = 5000  # decisions: enough that the first steps into the unknown do not count for much
-TOO_MANY = 0.3  # PointUMaze without a normaliser: 0.5; with one: below 0.1
+WINDOW = 5000  # decisions
 
 
 class ScaleCheck:
-    """Watches how far the nearest row is; warns once when it is often out of reach."""
+    """Watches how far the nearest row is; warns once when it is too often out of reach.
+
+    A young memory is out of reach most of the time: on PointUMaze with the paper's settings 0.77 of
+    the first 5,000 decisions find nobody near, 0.27 after 20,000 steps and 0.06 in the end; without
+    a normaliser it stays at 0.5.
+    """
 
     def __init__(self, radius: float) -> None:
         self.radius = radius
         self._distances: list[npt.NDArray[np.float64]] = []
         self._count = 0
+        self._too_many = 0.9
         self._warned = False
 
     def add(self, distances: npt.NDArray[np.float64]) -> None:
@@ -27,10 +32,11 @@ class ScaleCheck:
         if self._count >= WINDOW:
             self._check(np.concatenate(self._distances))
             self._distances, self._count = [], 0
+            self._too_many = max(0.4, self._too_many - 0.1)
 
     def _check(self, distances: npt.NDArray[np.float64]) -> None:
         alone = float(np.mean(distances > self.radius))
-        if alone < TOO_MANY:
+        if alone < self._too_many:
             return
         self._warned = True
         warnings.warn(
