@@ -101,7 +101,10 @@ class Counting(gym.Env[npt.NDArray[np.float64], npt.NDArray[Any]]):
 
 
 class Handmade(VectorEnv[Any, Any, Any]):
-    """A vector environment that is none of Gymnasium's own: seeded by one number, no masks."""
+    """A vector environment that is none of Gymnasium's own: seeded by one number.
+
+    It resets by a mask only where its mode leaves no other way.
+    """
 
     def __init__(self, makers: Sequence[Callable[[], gym.Env[Any, Any]]], mode: str) -> None:
         self.envs = [maker() for maker in makers]
@@ -113,18 +116,25 @@ class Handmade(VectorEnv[Any, Any, Any]):
         self.mode = AutoresetMode(mode)
         self.metadata = {"autoreset_mode": self.mode}
         self.done = np.zeros(self.num_envs, np.bool_)
+        self.seen: list[Any] = [None] * self.num_envs
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         super().reset(seed=seed, options=options)
+        mask = np.ones(self.num_envs, np.bool_)
         if options:
-            raise ValueError(f"no options are known here, {options} came")
-        seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
-        self.done[:] = False
-        return np.stack([e.reset(seed=s)[0] for e, s in zip(self.envs, seeds, strict=True)]), {}
+            if self.mode != AutoresetMode.DISABLED or options.keys() != {"reset_mask"}:
+                raise ValueError(f"no such options are known here, {options} came")
+            mask = options["reset_mask"]
+        for lane in np.flatnonzero(mask):
+            own = None if seed is None else seed + int(lane)
+            self.seen[lane], _ = self.envs[lane].reset(seed=own)
+        self.done[mask] = False
+        return np.stack(self.seen), {}
 
     def step(self, actions: Any) -> Any:
         answers = [self._step_one(i, action) for i, action in enumerate(actions)]
         observations, rewards, terminated, truncated, infos = zip(*answers, strict=True)
+        self.seen = list(observations)
         self.done = np.logical_or(terminated, truncated)
         merged: dict[str, Any] = {}
         for lane, info in enumerate(infos):
@@ -138,6 +148,8 @@ class Handmade(VectorEnv[Any, Any, Any]):
         if self.mode == AutoresetMode.NEXT_STEP and self.done[lane]:
             observation, info = self.envs[lane].reset()
             return observation, 0.0, False, False, info
+        if self.mode == AutoresetMode.DISABLED and self.done[lane]:
+            raise RuntimeError("an environment whose episode is over must be reset")
         observation, reward, terminated, truncated, info = self.envs[lane].step(action)
         if self.mode == AutoresetMode.SAME_STEP and (terminated or truncated):
             info = {"final_obs": observation, "final_info": info}

@@ -4,7 +4,8 @@ Training sees numbered environments ("lanes") that it steps together and resets 
 with the seed of its next episode. Gymnasium's own vector environments can be reset by a mask in
 every autoreset mode, so that here all three modes give the same episodes: the environment's own,
 unseeded reset (SAME_STEP) is overruled and the dummy step (NEXT_STEP) never happens. Other vector
-environments are taken as their mode says; only their first episodes can be seeded.
+environments are taken as their mode says, and know one seed for all their lanes: it is given when
+all begin an episode together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,9 +50,8 @@ class VectorEnvironment:
         self.env: Any = env  # its own types know no list of seeds
         self.n_environments = env.num_envs
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
-        self._resets_by_mask = self._mode == AutoresetMode.DISABLED or isinstance(
-            env.unwrapped, SyncVectorEnv | AsyncVectorEnv
-        )
+        self._seeds_by_lane = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self._resets_by_mask = self._seeds_by_lane or self._mode == AutoresetMode.DISABLED
         # What a SAME_STEP environment has already reset to, by lane.
         self._first: list[Any] = [None] * self.n_environments
 
@@ -83,17 +83,21 @@ class VectorEnvironment:
         ]
 
     def _reset_all(self, seeds: Sequence[int]) -> list[Any]:
-        observations, _ = self.env.reset(seed=list(seeds))
+        observations, _ = self.env.reset(seed=list(seeds) if self._seeds_by_lane else seeds[0])
         return [_select(observations, lane) for lane in range(self.n_environments)]
 
     def _reset_some(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
         mask = np.zeros(self.n_environments, dtype=np.bool_)
         mask[list(lanes)] = True
-        all_seeds: list[int | None] = [None] * self.n_environments
-        for lane, seed in zip(lanes, seeds, strict=True):
-            all_seeds[lane] = seed
-        observations, _ = self.env.reset(seed=all_seeds, options={"reset_mask": mask})
+        observations, _ = self.env.reset(
+            seed=self._spread(lanes, seeds) if self._seeds_by_lane else None,
+            options={"reset_mask": mask},
+        )
         return [_select(observations, lane) for lane in lanes]
+
+    def _spread(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[int | None]:
+        by_lane = dict(zip(lanes, seeds, strict=True))
+        return [by_lane.get(lane) for lane in range(self.n_environments)]
 
     def _last_observation(self, observations: Any, infos: Any, lane: int, ended: bool) -> Any:
         observation = _select(observations, lane)
@@ -105,7 +109,7 @@ class VectorEnvironment:
     def _info(self, infos: Mapping[str, Any], lane: int, ended: bool) -> dict[str, Any]:
         """The lane's own entries of a vector info: those whose mask `_name` says so."""
         if ended and self._mode == AutoresetMode.SAME_STEP:
-            infos = infos["final_info"]
+            infos = infos.get("final_info", {})
         return {
             key: values[lane]
             for key, values in infos.items()

@@ -172,10 +172,12 @@ def train(
     """
     budget = Budget(agent, total_timesteps, total_episodes)
     plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
+    if eval_env is not None and eval_env is env:
+        raise ValueError("evaluation needs an environment of its own, the training one came")
     evaluator = _open_evaluator(eval_env, eval_freq, n_eval_episodes, agent.seed)
-    folder = _open_folder(run_folder, agent, env, budget)
     source = open_environment(env)
     callbacks = CallbackList(callback)
+    folder = _open_folder(run_folder, agent, env, budget)
     with InterruptGuard() as guard:
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
