@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -286,3 +288,32 @@ def test_seed_must_be_a_number(make_run):
     path.write_text(json.dumps({**json.loads(path.read_text()), "seed": "three"}))
     with pytest.raises(RunError, match=r"seed .int. was expected, 'three' came"):
         load_run(path.parent)
+
+
+KILLED = """
+import sys
+from scrubjay.experiments.launch import RunConfig, start
+config = RunConfig("cec", "GrowingTree", steps=10_000_000, eval_freq=500, checkpoint_freq=2000)
+start(config, sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_run_killed_for_real_can_be_read_where_allowed(tmp_path):
+    folder = tmp_path / "run"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)])
+    try:
+        table = folder / "eval.csv"
+        deadline = time.monotonic() + 120
+        while not (table.exists() and table.stat().st_size > 2000):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    with pytest.raises(RunError, match="status 'running'"):
+        load_run(folder)
+    run = load_run(folder, allow_unfinished=True)
+    assert (run.evaluations.n_episodes == 10).all()
+    assert (np.diff(run.evaluations.timesteps) == 500).all()

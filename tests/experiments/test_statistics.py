@@ -65,11 +65,11 @@ def test_probability_of_improvement_equals_rliable(generator):
     assert ours[0] == pytest.approx(metrics.probability_of_improvement(x, y), abs=1e-15)
     interval = statistics.probability_of_improvement_interval(x.T, y.T, generator, 3000)
     theirs = rliable_interval(
-        [x, y], lambda a, b: np.array([metrics.probability_of_improvement(a, b)]), repeats=1500
+        [x, y], lambda a, b: np.array([metrics.probability_of_improvement(a, b)]), repeats=700
     )
     width = theirs[1, 0] - theirs[0, 0]
-    assert interval.low[0] == pytest.approx(theirs[0, 0], abs=0.1 * width)
-    assert interval.high[0] == pytest.approx(theirs[1, 0], abs=0.1 * width)
+    assert interval.low[0] == pytest.approx(theirs[0, 0], abs=0.12 * width)
+    assert interval.high[0] == pytest.approx(theirs[1, 0], abs=0.12 * width)
 
 
 def test_probability_of_improvement_is_mann_whitney_with_ties():

@@ -77,7 +77,8 @@ class Evidence:
         except RunError as error:
             self.note(f"{error}.")
             return None
-        for note in curve.notes:
+        # The report names unfinished runs by their folders already.
+        for note in curve.notes if group.runs == group.finished else ():
             self.note(f"{note}.")
         return curve if np.isfinite(curve.values).all() else None
 
