@@ -3,7 +3,7 @@
 The task is gymnasium-robotics' FetchReach-v4; only the reward and the end are the paper's. Its
 model weighs 8 MB, meshes and textures mostly, so environments that draw nothing share one. What
 gymnasium-robotics looks up by name in every step is looked up once here: the same numbers, bit for
-bit, in three quarters of the time.
+bit, in two thirds of the time.
 """
 
 import contextlib
