@@ -11,6 +11,5 @@ def require(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         missing = error.name or module
         raise ImportError(
-            f"{missing} is needed for this and is not installed: "
-            f'pip install "scrubjay[{extra}]"'
+            f'{missing} is needed for this and is not installed: pip install "scrubjay[{extra}]"'
         ) from error

@@ -1,6 +1,7 @@
 """scrubjay report RUNS..."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,8 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.experiments.report import write_report
 
     refuse(unknown, ["--out"])
-    write_report(arguments.runs, arguments.out)
-    print(f"written: {arguments.out}")
+    report = write_report(arguments.runs, arguments.out)
+    for note in report.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"written: {report.path}, {report.n_runs} runs")
     return 0

@@ -45,7 +45,7 @@ SMALL_NOISE = (0.05, 0.1)
 StartNoise = bool | tuple[float, float] | None
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def look(
     sensors: Array, position: Array, rotation: Array, walls: Array, goal: Array, observation: Array
 ) -> float:

@@ -1,0 +1,47 @@
+# make demo: set up, train, draw.   make test: set up, lint, types, all tests.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types pytest setup bench clean help
+
+help:
+	@echo "make demo   set up and train CEC on two tasks; figures in demo/"
+	@echo "make test   set up and run every check"
+	@echo "make bench  all benchmarks, one after the other (an hour; on a quiet machine)"
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py demo
+
+test: setup lint types pytest
+
+setup: $(VENV)/.test
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+pytest: setup
+	$(BIN)/python -m pytest -n auto --dist loadfile -q
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The demo needs no torch; the tests need everything.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[mujoco,plots]"
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install -q -c constraints.txt "torch==2.13.0" -e ".[all,dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo
