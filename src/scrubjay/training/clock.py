@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping
 
+TOTALS = ("time_elapsed", "train_seconds", "evaluation_seconds", "compile_seconds")
+
 
 class Stopwatch:
     """Adds up the seconds spent inside `with` blocks."""
@@ -20,18 +22,15 @@ class Stopwatch:
 class Clock:
     """Wall-clock time by what it was spent on."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_step: int = 0) -> None:
         self.compiling, self.evaluating, self.saving = Stopwatch(), Stopwatch(), Stopwatch()
         self._start = time.perf_counter()
-        self._first_step: int | None = None
-        self._before = {"time_elapsed": 0.0, "train_seconds": 0.0}
+        self._first_step = first_step
+        self._before = dict.fromkeys(TOTALS, 0.0)
 
     def restore(self, row: Mapping[str, str]) -> None:
         """Go on from the last row that an earlier process of the same run wrote."""
-        self._before = {name: float(row[f"time/{name}"]) for name in self._before}
-        self.compiling.seconds = float(row["time/compile_seconds"])
-        self.evaluating.seconds = float(row["time/evaluation_seconds"])
-        self._start = time.perf_counter() - self.compiling.seconds - self.evaluating.seconds
+        self._before = {name: float(row[f"time/{name}"]) for name in TOTALS}
 
     def _training(self) -> float:
         elsewhere = self.compiling.seconds + self.evaluating.seconds + self.saving.seconds
@@ -39,16 +38,13 @@ class Clock:
 
     def fps(self, timestep: int) -> float:
         """Steps a second since this process started, compilation and evaluation apart."""
-        if self._first_step is None:
-            self._first_step = timestep
         return (timestep - self._first_step) / self._training()
 
     def totals(self) -> dict[str, float]:
+        elapsed = time.perf_counter() - self._start
+        seconds = (elapsed, self._training(), self.evaluating.seconds, self.compiling.seconds)
         return {
-            "time_elapsed": self._before["time_elapsed"] + time.perf_counter() - self._start,
-            "train_seconds": self._before["train_seconds"] + self._training(),
-            "evaluation_seconds": self.evaluating.seconds,
-            "compile_seconds": self.compiling.seconds,
+            name: self._before[name] + spent for name, spent in zip(TOTALS, seconds, strict=True)
         }
 
     def row(self, timestep: int) -> dict[str, float]:

@@ -79,17 +79,22 @@ class Loop:
 
     def run(self) -> None:
         """Ends with every episode finished, unless somebody stops it in between."""
+        # what a stopped run had not come to at the very step of its last boundary
+        self._handle_events()
         self._begin(self.lanes)
         while any(lane.episode is not None for lane in self.lanes):
             ended = self._step()
             for lane, step in ended:
                 self._finish(lane, step)
-            if self.agent.num_timesteps >= self.session.next_event:
-                self.session.handle_events()
+            self._handle_events()
             if (self.callbacks and not self.callbacks.step()) or self.guard.requested:
                 return
             if ended:
                 self._begin([lane for lane, _ in ended])
+
+    def _handle_events(self) -> None:
+        if self.agent.num_timesteps >= self.session.next_event:
+            self.session.handle_events()
 
     def _step(self) -> list[tuple[Lane, Step]]:
         """One step of all environments; returns those whose episode is over."""
@@ -182,7 +187,7 @@ def train(
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
-            should_stop=lambda: guard.requested,
+            done=lambda: budget.done, should_stop=lambda: guard.requested,
         )  # fmt: skip
         session.restore(training_state or {})
         status = "failed"
@@ -211,7 +216,10 @@ def _open_evaluator(env: Any, eval_freq: int, n_episodes: int, seed: int) -> Eva
 
 
 def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> RunFolder | None:
-    if run_folder is None or isinstance(run_folder, RunFolder):
+    if run_folder is None:
+        return None
+    if isinstance(run_folder, RunFolder):
+        run_folder.update(status="running", finished=None)
         return run_folder
     spec = getattr(env, "spec", None)
     config = {

@@ -42,7 +42,7 @@ class BarProgress:
         self._bar.update(min(done, self._bar.total) - self._bar.n)
 
     def line(self, text: str) -> None:
-        self._bar.write(text)
+        self._bar.write(text, file=sys.stderr)
 
     def close(self) -> None:
         self._bar.close()
@@ -55,21 +55,28 @@ class LineProgress:
         self._total, self._unit, self._every = total, unit, every
         self._start, self._start_done = time.monotonic(), done
         self._last = self._start
+        self._pending = ""
 
     def update(self, done: int, facts: Mapping[str, Any]) -> None:
         now = time.monotonic()
-        if now - self._last < self._every and done < self._total:
-            return
-        self._last = now
         rate = (done - self._start_done) / max(now - self._start, 1e-9)
         parts = [f"{done:,} of {self._total:,} {self._unit}", f"{rate:,.0f} {self._unit}/s"]
         parts += [f"{name} {short(value)}" for name, value in facts.items()]
-        self.line(", ".join(parts))
+        self._pending = ", ".join(parts)
+        if now - self._last >= self._every:
+            self._last = now
+            self._show_pending()
 
     def line(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._show_pending()
+
+    def _show_pending(self) -> None:
+        if self._pending:
+            self.line(self._pending)
+        self._pending = ""
 
 
 def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:

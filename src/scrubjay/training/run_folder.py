@@ -15,6 +15,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
@@ -54,12 +55,17 @@ class RunFolder:
                 f"{folder} holds a run already: resume it (scrubjay train --resume {folder}) "
                 "or choose another folder"
             )
-        (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
         config = {"start_timestep": 0, **config}
         run = cls(folder, new_manifest(config, command), config)
-        write_json(folder / "config.json", run.config)
-        write_text(folder / "command.txt", command + "\n")
-        run.update()
+        try:
+            (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            write_json(folder / "config.json", run.config)
+            write_text(folder / "command.txt", command + "\n")
+            run.update()
+        except OSError as error:
+            raise RunFolderError(
+                f"the run folder {folder} cannot be written ({error.strerror}); choose another one"
+            ) from error
         return run
 
     @classmethod
@@ -92,8 +98,9 @@ class RunFolder:
             table.flush(sync=True)
 
     def close(self) -> None:
-        for table in self.tables.values():
-            table.close()
+        with ExitStack() as stack:  # closes all of them, even when one fails
+            for table in self.tables.values():
+                stack.callback(table.close)
 
 
 def new_manifest(config: Mapping[str, Any], command: str) -> dict[str, Any]:

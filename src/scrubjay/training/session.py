@@ -68,6 +68,7 @@ class Session:
         folder: RunFolder | None = None,
         evaluator: Evaluator | None = None,
         progress: Progress | None = None,
+        done: Callable[[], int] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         checkpoint_suffix: str = ".scrub",
     ) -> None:
@@ -78,10 +79,11 @@ class Session:
         self.progress = progress or SilentProgress()
         self.statistics = Statistics()
         self.first_greedy_success_step: int | None = None
+        self._done = done or (lambda: self.agent.num_timesteps)
         self._should_stop = should_stop
         self._suffix = checkpoint_suffix
         self._best: tuple[float, float] | None = None
-        self._clock = Clock()
+        self._clock = Clock(agent.num_timesteps)
         self._evaluations = Timer(plan.eval_freq if evaluator else 0, self._last_step("eval"))
         self._logs = Timer(plan.log_freq, self._last_step("progress"))
         self._checkpoints = Timer(plan.checkpoint_freq if folder else 0, agent.num_timesteps)
@@ -106,7 +108,8 @@ class Session:
         return [
             step
             for step in sorted(set(self.plan.checkpoint_steps))
-            if not self.folder.checkpoint(f"step-{step}", self._suffix).exists()
+            if step > self.agent.num_timesteps
+            and not self.folder.checkpoint(f"step-{step}", self._suffix).exists()
         ]
 
     def _recall(self, folder: RunFolder) -> None:
@@ -117,9 +120,6 @@ class Session:
             by_step.setdefault(record.timestep, []).append(record)
         for records in by_step.values():
             self._best = max(self._best or _score(records), _score(records))
-        found = folder.manifest["first_greedy_success_step"]
-        if found is not None and found <= self.agent.num_timesteps:
-            self.first_greedy_success_step = found
         rows = folder.tables["time"].rows()
         if rows:
             self._clock.restore(rows[-1])
@@ -132,8 +132,13 @@ class Session:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what a checkpoint kept."""
-        if state:
-            self.statistics.restore(state["statistics"])
+        if not state:
+            return
+        self.statistics.restore(state["statistics"])
+        found = state["first_greedy_success_step"]
+        # found in the middle of an episode, it is after the boundary and will be found again
+        if found is not None and found <= self.agent.num_timesteps:
+            self.first_greedy_success_step = found
 
     def compile(self, warm_up: Callable[[], None]) -> None:
         """Compile before the clock of training runs."""
@@ -166,17 +171,24 @@ class Session:
     def close(self, status: str) -> None:
         """The end, whatever its reason: the last checkpoint, the manifest, everything closed."""
         try:
-            if self.folder and status == "finished" and self.statistics.totals:
-                self._log()
             if self.folder:
-                self._save("last")
-                self.folder.update(status=status, finished=now(), **self._facts())
+                self._close_folder(self.folder, status)
         finally:
             self._show()
             self.progress.close()
             self.agent.logger.close()
-            if self.folder:
-                self.folder.close()
+
+    def _close_folder(self, folder: RunFolder, status: str) -> None:
+        written = False
+        try:
+            if status == "finished" and self.statistics.totals:
+                self._log()
+            self._save("last")
+            written = True
+        finally:
+            facts = self._facts()
+            folder.update(status=status if written else "failed", finished=now(), **facts)
+            folder.close()
 
     # -- what it does ------------------------------------------------------------------------
 
@@ -257,7 +269,10 @@ class Session:
             return
         with self._clock.saving:
             self.folder.sync()
-            state = {"statistics": self.statistics.state()}
+            state = {
+                "statistics": self.statistics.state(),
+                "first_greedy_success_step": self.first_greedy_success_step,
+            }
             self.agent.save(self.folder.checkpoint(name, self._suffix), training=state)
             self.folder.update(**self._facts())
 
@@ -274,7 +289,7 @@ class Session:
         timestep = self.agent.num_timesteps
         facts: dict[str, Any] = {"success": self.statistics.success_rate}
         facts |= self.agent.gauges()
-        self.progress.update(timestep, facts)
+        self.progress.update(self._done(), facts)
         # about ten times a second
         self._tick = timestep + max(1, int(self._clock.fps(timestep) / 10))
 

@@ -2,7 +2,8 @@
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ class Table:
         if self._file is None:
             self._file = self.path.open("a", newline="", encoding="utf-8")
             self._writer = csv.writer(self._file, lineterminator="\n")
-        if not self._columns:
-            self._columns = list(row)
-            self._writer.writerow(self._columns)
-        self._writer.writerow([_plain(row[name]) for name in self._columns])
+        with self._failure_named():
+            if not self._columns:
+                self._columns = list(row)
+                self._writer.writerow(self._columns)
+            self._writer.writerow([_plain(row[name]) for name in self._columns])
 
     def rows(self) -> list[dict[str, str]]:
         """All whole rows written so far, as text."""
@@ -32,28 +34,44 @@ class Table:
     def cut(self, timestep: int) -> None:
         """Drop the rows after `timestep`, and a last line that a killed process left half."""
         self.close()
-        kept = [row for row in read_rows(self.path) if int(row["timestep"]) <= timestep]
-        if not self._columns:
+        if not self.path.exists():
             return
+        kept = [row for row in read_rows(self.path) if int(row["timestep"]) <= timestep]
         temporary = self.path.with_suffix(".tmp")
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, self._columns, lineterminator="\n")
             if kept:
                 writer.writeheader()
             writer.writerows(kept)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(self.path)
         self._columns = read_header(self.path)
 
     def flush(self, sync: bool = False) -> None:
         if self._file is not None:
-            self._file.flush()
-            if sync:
-                os.fsync(self._file.fileno())
+            with self._failure_named():
+                self._file.flush()
+                if sync:
+                    os.fsync(self._file.fileno())
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            with self._failure_named():
+                file.close()
+
+    @contextmanager
+    def _failure_named(self) -> Iterator[None]:
+        """The system's own message for a full disk does not say which file it was."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"could not write {self.path} ({error.strerror}); the last checkpoint is whole: "
+                "make space on the disk, then resume the run",
+            ) from error
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
