@@ -7,7 +7,8 @@ def squared(a, b):
     """Float64 sum of squared differences, in index order."""
     total = 0.0
     for x, y in zip(a, b, strict=True):
-        total += (float(x) - float(y)) ** 2
+        gap = float(x) - float(y)
+        total += gap * gap
     return total
 
 
