@@ -86,9 +86,7 @@ def main() -> None:
             agent = filled_agent(n_rows, embedding)
             agent.warm_up()
             whole = min(seconds_per_step(agent) for _ in range(arguments.repeats))
-            alone = min(
-                environment_alone(agent.env, np.zeros(2)) for _ in range(arguments.repeats)
-            )
+            alone = min(environment_alone(agent.env, np.zeros(2)) for _ in range(arguments.repeats))
             row = {
                 "rows": n_rows,
                 "embedding": name,
