@@ -3,7 +3,8 @@
 Written from a description of that design, with its properties and its faults: rows in Python lists;
 scikit-learn's KDTree, built anew from all rows after each episode, so that within one update every
 look-up sees the rows of the episode before (the index is stale); eviction by `list.pop`, after
-which the index points at wrong rows; a softmax that overflows; actions scaled by their upper bound.
+which the index points at wrong rows; all values and actions turned into arrays for every decision;
+a softmax that overflows; actions scaled by their upper bound.
 It trains in scrubjay's loop, so that both see the same episodes and write the same tables.
 """
 
@@ -71,8 +72,10 @@ class PublishedCEC:
         explore = rng.random() < self.epsilon(self.num_timesteps)
         if explore and self.exploration == "uniform":
             return self._uniform(rng)
-        weights = np.exp(np.array([self.returns[row] for row in near]) / self.temperature)
-        action = self.actions[rng.choice(near, p=weights / weights.sum())]
+        # the whole columns become arrays anew for every decision: most of this design's time
+        values, actions = np.array(self.returns)[near], np.array(self.actions)[near]
+        weights = np.exp(values / self.temperature)
+        action = actions[rng.choice(len(near), p=weights / weights.sum())]
         if not explore:
             return action
         high = self.action_space.high
