@@ -185,7 +185,6 @@ class CEC(MemoryAgent):
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             "memory/size": float(len(self.memory)),
-            "memory/bytes": float(self.memory.nbytes),
             "memory/hit_rate": _ratio(totals, "hits", "writes"),
             "memory/nearest_distance": _ratio(totals, "distance", "distances"),
             "memory/added": totals.get("added", 0.0),

@@ -79,22 +79,18 @@ class Loop:
 
     def run(self) -> None:
         """Ends with every episode finished, unless somebody stops it in between."""
-        # what a stopped run had not come to at the very step of its last boundary
-        self._handle_events()
+        self.session.begin()
         self._begin(self.lanes)
         while any(lane.episode is not None for lane in self.lanes):
             ended = self._step()
             for lane, step in ended:
                 self._finish(lane, step)
-            self._handle_events()
+            if self.agent.num_timesteps >= self.session.next_event:
+                self.session.handle_events()
             if (self.callbacks and not self.callbacks.step()) or self.guard.requested:
                 return
             if ended:
                 self._begin([lane for lane, _ in ended])
-
-    def _handle_events(self) -> None:
-        if self.agent.num_timesteps >= self.session.next_event:
-            self.session.handle_events()
 
     def _step(self) -> list[tuple[Lane, Step]]:
         """One step of all environments; returns those whose episode is over."""

@@ -145,14 +145,19 @@ class Session:
         with self._clock.compiling:
             warm_up()
 
+    def begin(self) -> None:
+        """Do what a stopped run had not come to at the very step of its last boundary."""
+        self._probe()
+        if self.agent.num_timesteps >= self.next_event:
+            self.handle_events()
+
     # -- what is reported to it --------------------------------------------------------------
 
     def episode_finished(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
         self.statistics.add(record, totals)
         if self.folder:
             self.folder.tables["episodes"].append(_episode_row(record))
-        if self.statistics.first_success_step is not None and self.evaluator:
-            self._probe()
+        self._probe()
         if record.timestep >= self._logs.next:
             self._log()
 
@@ -229,7 +234,8 @@ class Session:
     def _probe(self) -> None:
         """One greedy episode after each training episode, from the first success to the first
         greedy one: the distance between the two measures how fast a discovery is latched onto."""
-        if self.first_greedy_success_step is not None or self.evaluator is None:
+        latched = self.first_greedy_success_step is not None
+        if self.statistics.first_success_step is None or latched or self.evaluator is None:
             return
         try:
             with self._clock.evaluating:
