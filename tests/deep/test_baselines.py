@@ -4,11 +4,20 @@ import subprocess
 import sys
 
 import gymnasium
+import numpy as np
 import pytest
+import torch
 from stable_baselines3 import SAC, HerReplayBuffer
 
 import scrubjay.envs
-from scrubjay.deep import EMAC, SETTINGS, NumberedEpisodes, deep_options, make_deep_agent
+from scrubjay.deep import (
+    EMAC,
+    SETTINGS,
+    NumberedEpisodes,
+    deep_options,
+    make_deep_agent,
+    state_values,
+)
 
 
 def sac(name, setting="authors"):
@@ -71,6 +80,18 @@ def test_options_go_over_the_setting():
     model = make_deep_agent("sac", "scrubjay/GrowingTree-v0", None, 0, batch_size=8)
     assert model.batch_size == 8
     assert all(model.get_env().env_is_wrapped(NumberedEpisodes))
+
+
+def test_state_values_are_the_smaller_critics_at_the_own_action():
+    model = make_deep_agent("sac", "scrubjay/GrowingTree-v0", None, 0)
+    observations = np.array([[0.0], [0.5], [1.0]], dtype=np.float32)
+    expected = []
+    for observation in observations:
+        action, _ = model.predict(observation, deterministic=True)
+        scaled = torch.tensor(model.policy.scale_action(action))[None]
+        values = model.critic(torch.tensor(observation)[None], scaled)
+        expected.append(min(value.item() for value in values))
+    np.testing.assert_allclose(state_values(model, observations), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from scrubjay.deep.episodes import NumberedEpisodes  # noqa: E402
 from scrubjay.deep.pair_memory import PairMemory  # noqa: E402
 from scrubjay.deep.replay import EpisodicReplayBuffer  # noqa: E402
 from scrubjay.deep.runner import is_finished, load_checkpoint, start_run, train_deep  # noqa: E402
+from scrubjay.deep.values import state_values  # noqa: E402
 
 __all__ = [
     "EMAC",
@@ -26,5 +27,6 @@ __all__ = [
     "load_checkpoint",
     "make_deep_agent",
     "start_run",
+    "state_values",
     "train_deep",
 ]

@@ -1,0 +1,67 @@
+"""Does EMAC work? Its authors' two quick tasks, at their step 20,000 (10 evaluation episodes).
+
+InvertedPendulum must stand at 1000 in every seed, InvertedDoublePendulum above 9,000 on average
+(the authors' own curves: 1000 and 9,235). Writes benchmarks/results/emac_proof.json after each run,
+and goes on where it was stopped.
+
+    python benchmarks/deep/emac_proof.py --seeds 5 --steps 20000
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+
+from scrubjay.deep import make_deep_agent, train_deep
+from scrubjay.training import Evaluator, Plan, RunFolder
+from scrubjay.training.run_folder import hardware, versions
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "emac_proof.json"
+TASKS = ("InvertedPendulum-v5", "InvertedDoublePendulum-v5")
+
+
+def one_run(task: str, seed: int, steps: int, folder: Path) -> dict[str, object]:
+    model = make_deep_agent("emac", task, gymnasium.make(task), seed)
+    run = RunFolder.create(folder, {"agent": "EMAC", "task": task, "seed": seed})
+    evaluator = Evaluator(gymnasium.make(task), 10, seed)
+    start = time.perf_counter()
+    plan = Plan(eval_freq=5000, checkpoint_freq=0)
+    train_deep(model, run, total_timesteps=steps, plan=plan, evaluator=evaluator)
+    rows = RunFolder.open(folder).tables["eval"].rows()
+    curve: dict[int, list[float]] = {}
+    for row in rows:
+        curve.setdefault(int(row["timestep"]), []).append(float(row["return"]))
+    return {
+        "task": task,
+        "seed": seed,
+        "curve": {step: round(float(np.mean(returns)), 2) for step, returns in curve.items()},
+        "returns_at_end": curve[steps],
+        "seconds": round(time.perf_counter() - start, 1),
+        "steps_per_second": round(steps / run.manifest["seconds"]["train_seconds"], 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--runs", type=Path, default=Path("runs") / "emac_proof")
+    arguments = parser.parse_args()
+    done = json.loads(RESULTS.read_text())["runs"] if RESULTS.exists() else []
+    for task in TASKS:
+        for seed in range(arguments.seeds):
+            if any((run["task"], run["seed"]) == (task, seed) for run in done):
+                continue
+            folder = arguments.runs / f"{task}-{seed}-{time.strftime('%Y%m%dT%H%M%S')}"
+            done.append(one_run(task, seed, arguments.steps, folder))
+            print(done[-1], flush=True)
+            content = {"runs": done, "versions": versions(), "hardware": hardware()}
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
