@@ -110,7 +110,7 @@ class EpisodicMemory:
         self._one_record = np.zeros((1, self._record.itemsize), np.uint8)
         one = columns_of(self._record, self._one_record)
         self._one_columns = {name: column[0, ...] for name, column in one.items()}
-        self._one_value = np.empty(1)
+        self._one_key, self._one_value = np.empty((1, self.key_dim)), np.empty(1)
         self._one_row, self._one_outcome = np.empty(1, np.int64), np.empty(1, np.int8)
 
     # ------------------------------------------------------------ what is there
@@ -164,9 +164,8 @@ class EpisodicMemory:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays that this memory holds."""
-        small = (self._one_record, self._one_value, self._one_row, self._one_outcome)
-        arrays = (*self.table, *small, self._exponents)
-        return self.tree.nbytes + sum(array.nbytes for array in arrays)
+        one = (self._one_key, self._one_value, self._one_record, self._one_row, self._one_outcome)
+        return self.tree.nbytes + sum(a.nbytes for a in (*self.table, *one, self._exponents))
 
     # ------------------------------------------------------------ reading
 
@@ -193,14 +192,14 @@ class EpisodicMemory:
         **columns: npt.ArrayLike,
     ) -> tuple[int, Outcome]:
         """Write one tuple; return its row and what became of it."""
-        matrix = one_key(np.asarray(key), self.key_dim).reshape(1, -1)
+        self._one_key[0] = one_key(np.asarray(key), self.key_dim)
         self._one_value[0] = real_number("value", value)
         if columns.keys() != self._one_columns.keys():
             raise self._wrong_columns(columns)
         for name, column in self._one_columns.items():
             fill_column(column, name, columns[name])
         self._write(
-            matrix,
+            self._one_key,
             self._one_value,
             self._one_record,
             distance_threshold,

@@ -18,6 +18,8 @@ from scrubjay.memory.tree_kernels import round_key
 ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
 """A length, a shape, or (shape, dtype); float32 unless said."""
 
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
 RESERVED = ("key", "keys", "value", "values", "rewards", "gamma", "last_value", "row", "rows")
 
 # Entries of `counters`.
@@ -124,20 +126,26 @@ def exponent_masks(record: np.dtype[Any]) -> npt.NDArray[np.int64]:
 
 
 def fill_column(target: npt.NDArray[Any], name: str, given: npt.ArrayLike) -> None:
-    """Copy given numbers into a column of the same shape, refusing what it cannot hold."""
+    """Copy given numbers into a column of the same shape, refusing what it cannot hold.
+
+    Floats that are not finite are left for the compiled check of the whole record.
+    """
     array = np.asarray(given)
     if array.shape != target.shape:
         raise ValueError(f"column {name!r} expects shape {target.shape}, got {array.shape}")
     if array.dtype == target.dtype:
         target[...] = array
-        return
+    elif array.dtype == FLOAT64 and target.dtype == FLOAT32 and target.ndim == 1:
+        round_key(np.ascontiguousarray(array), target)  # half the time of np.errstate
+    else:
+        convert_column(target, name, array)
+
+
+def convert_column(target: npt.NDArray[Any], name: str, array: npt.NDArray[Any]) -> None:
     kind = target.dtype.kind
     if array.dtype.kind not in {"f": "fiub", "i": "iub", "u": "iub", "b": "b"}[kind]:
         raise TypeError(f"column {name!r} holds {target.dtype}, got dtype {array.dtype}")
-    if array.dtype == np.float64 and target.dtype == np.float32 and target.ndim == 1:
-        round_key(np.ascontiguousarray(array), target)  # half the time of np.errstate
-        return
     with np.errstate(over="ignore"):
         target[...] = array
     if kind in "iu" and not np.array_equal(target, array):
-        raise ValueError(f"column {name!r} holds {target.dtype}, too small for {given!r}")
+        raise ValueError(f"column {name!r} holds {target.dtype}, too small for {array}")
