@@ -24,7 +24,7 @@ CASES = {
     "car": (
         partial(gym.make, "scrubjay/SparseMountainCar-v0"),
         lambda: {"embedding": RunningNormalizer(), "radius_factor": 3.0, "n_neighbors": 3},
-        9000,
+        6000,
     ),
     "frozen": (
         partial(Drift, 3, 60),
