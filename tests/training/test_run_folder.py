@@ -115,7 +115,7 @@ def test_the_manifest_says_what_it_is_and_how_it_stands(run):
     manifest = json.loads((folder / "manifest.json").read_text())
     episodes = pd.read_csv(folder / "episodes.csv")
     assert manifest["status"] == "finished"
-    assert (manifest["agent"], manifest["seed"], manifest["schema"]) == ("CEC", 3, 1)
+    assert (manifest["agent"], manifest["seed"], manifest["schema"]) == ("cec", 3, 1)
     assert manifest["timesteps"] == agent.num_timesteps
     assert manifest["episodes"] == agent.n_episodes
     first = episodes[episodes.is_success == 1].timestep.iloc[0]
@@ -126,7 +126,7 @@ def test_the_manifest_says_what_it_is_and_how_it_stands(run):
     assert (folder / "command.txt").read_text().strip()
     config = json.loads((folder / "config.json").read_text())
     assert config["options"] == json.loads(json.dumps(agent.config()))
-    assert (config["agent"], config["seed"], config["steps"]) == ("CEC", 3, 1000)
+    assert (config["agent"], config["seed"], config["steps"]) == ("cec", 3, 1000)
 
 
 def test_checkpoints_hold_what_their_names_say(run):

@@ -53,7 +53,7 @@ class CEC(MemoryAgent):
     code).
     """
 
-    name = "CEC"
+    name = "cec"
 
     def __init__(
         self,
