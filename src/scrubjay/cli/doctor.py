@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Exits with 1 when something is known to be broken."
 
 
-def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:  # noqa: ARG001
-    refuse(unknown)
+def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    refuse(unknown, arguments.flags)
     versions = installed()
     print(f"scrubjay {versions['scrubjay']}, Python {platform.python_version()}")
     print(f"  {'system':<12}{platform.platform()}")

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.experiments.launch import load_agent
     from scrubjay.training.evaluation import Evaluator, success_rate
 
-    refuse(unknown, ["--episodes", "--seed", "--checkpoint"])
+    refuse(unknown, arguments.flags)
     agent, config = load_agent(arguments.run, arguments.checkpoint)
     seed = config.seed if arguments.seed is None else arguments.seed
     evaluator = Evaluator(config.make_env(), arguments.episodes, seed)

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    refuse(unknown, ["--checkpoint"])
+    refuse(unknown, arguments.flags)
     memory = load_memory(arguments.path, arguments.checkpoint)
     print(f"rows        {len(memory):,} of at most {memory.capacity:,}")
     print(f"bytes       {memory.nbytes:,}")

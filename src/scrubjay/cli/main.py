@@ -3,10 +3,14 @@
 import argparse
 import importlib
 import os
+import shlex
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from scrubjay import __version__
+from scrubjay.envs.catalog import UnknownTaskError
 
 # name: (module in this folder, one line)
 COMMANDS = {
@@ -25,6 +29,9 @@ EXAMPLES = """examples:
   scrubjay evaluate runs/umaze-1 --episodes 20
   scrubjay inspect runs/umaze-1
   scrubjay watch runs/umaze-1 --out umaze.gif
+
+exit codes: 0 done, 1 failed, 2 not understood, 130 interrupted (Ctrl-C)
+SCRUBJAY_TRACEBACK=1 in the environment shows where an error came from
 """
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
@@ -34,47 +41,73 @@ class CommandError(Exception):
     """What a user did wrong, in one line."""
 
 
-def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Says in one line what it did not understand; options are written out in full."""
+
+    def __init__(self, **settings: Any) -> None:
+        layout = argparse.RawDescriptionHelpFormatter
+        super().__init__(formatter_class=layout, allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(message)
+
+
+def build_parser(command: str) -> Parser:
     """All commands by name; the arguments only of the one that is asked for."""
-    parser = argparse.ArgumentParser(
-        prog="scrubjay",
-        description="Reinforcement learning that remembers.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = Parser(
+        prog="scrubjay", description="Reinforcement learning that remembers.", epilog=EXAMPLES
     )
     parser.add_argument("--version", action="version", version=f"scrubjay {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, line) in COMMANDS.items():
-        sub = commands.add_parser(
-            name,
-            help=line,
-            description=line[0].upper() + line[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
         if name == command:
             importlib.import_module(f"scrubjay.cli.{module}").add_arguments(sub)
+            sub.set_defaults(flags=list(sub._option_string_actions))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    command = next((word for word in given if word in COMMANDS), None)
-    parser = build_parser(command)
-    known, unknown = parser.parse_known_args(given)
-    module = importlib.import_module(f"scrubjay.cli.{COMMANDS[known.command][0]}")
+    command = next((word for word in given if not word.startswith("-")), "")
+    name = f"scrubjay {command}" if command in COMMANDS else "scrubjay"
     try:
-        return int(module.run(known, unknown) or 0)
+        with warnings.catch_warnings():
+            warnings.showwarning = show_note
+            code = run_command(command, given)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except CommandError as error:
-        print(f"scrubjay {known.command}: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        # whoever read our output has seen enough; Python would complain when it flushes the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except (CommandError, UnknownTaskError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
         return USAGE_ERROR
     except (ValueError, TypeError, ImportError, OSError) as error:
         if os.environ.get("SCRUBJAY_TRACEBACK"):
             raise
-        print(f"scrubjay {known.command}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return FAILURE
+    return code
+
+
+def run_command(command: str, given: Sequence[str]) -> int:
+    if command and command not in COMMANDS:
+        raise CommandError(suggestion(command, list(COMMANDS), "command"))
+    known, unknown = build_parser(command).parse_known_args(given)
+    known.line = shlex.join(["scrubjay", *given])
+    module = importlib.import_module(f"scrubjay.cli.{COMMANDS[known.command][0]}")
+    return int(module.run(known, unknown) or 0)
+
+
+def show_note(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as one readable line, above a progress bar if there is one."""
+    from tqdm import tqdm
+
+    tqdm.write(f"note: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def refuse(unknown: Sequence[str], known: Sequence[str] = ()) -> None:
@@ -83,13 +116,14 @@ def refuse(unknown: Sequence[str], known: Sequence[str] = ()) -> None:
         raise CommandError(suggestion(unknown[0], known))
 
 
-def suggestion(word: str, known: Sequence[str]) -> str:
+def suggestion(word: str, known: Sequence[str], what: str = "option") -> str:
     import difflib
 
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return f"there is no option {word!r}{hint}"
+    return f"there is no {what} {word!r}{hint}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # `python -m` gives this file a second name; the commands know it by its first
+    sys.exit(importlib.import_module("scrubjay.cli.main").main())

@@ -1,31 +1,40 @@
 """Settings of an agent as `--name value` words."""
 
+import argparse
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from scrubjay.cli.main import CommandError, suggestion
 
 EMBEDDINGS = ("identity", "bounds", "running", "frozen[:STEPS]", "project:DIM", "select:KEY,KEY")
 
+# The arguments of the agents, spelled out here because looking them up would import the agents.
+SETTINGS = {
+    "n_neighbors": "neighbours asked for a decision, the paper's k",
+    "temperature": "of the softmax over their values, tau",
+    "noise_std": "of the exploring noise, in an action box of [-1, 1], sigma",
+    "radius_factor": "neighbours farther than this times the threshold are left out, n",
+    "distance_threshold": "states nearer than this are one row of the memory, d",
+    "gamma": "discount",
+    "epsilon": "a number, or START,END,STEPS",
+    "capacity": "rows of the memory",
+    "embedding": "identity, bounds, running, frozen:1000, project:8, select:a,b; joined by +",
+    "exploration": "noise or uniform",
+    "recency": "which row gives way first: write or hit",
+}
 
-def parse_options(words: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
     """`--n-neighbors 3 --temperature=0.1` as arguments of the agent."""
-    flags = ["--" + name.replace("_", "-") for name in known]
-    options: dict[str, Any] = {}
-    remaining = list(words)
-    while remaining:
-        word = remaining.pop(0)
-        flag, equals, text = word.partition("=")
-        if flag not in flags:
-            raise CommandError(suggestion(flag, flags))
-        if not equals:
-            if not remaining:
-                raise CommandError(f"{flag} needs a value")
-            text = remaining.pop(0)
-        name = known[flags.index(flag)]
-        options[name] = parse_embedding(text) if name == "embedding" else parse_value(text)
-    return options
+    group = parser.add_argument_group("settings of the agent, which overrule the preset")
+    for name, line in SETTINGS.items():
+        group.add_argument(
+            "--" + name.replace("_", "-"),
+            type=parse_embedding if name == "embedding" else parse_value,
+            default=argparse.SUPPRESS,
+            metavar="VALUE",
+            help=line,
+        )
 
 
 def parse_value(text: str) -> Any:
@@ -58,4 +67,7 @@ def _stage(text: str) -> dict[str, Any]:
                 return {"name": "select", "keys": argument.split(",")}
     except ValueError as error:
         raise CommandError(f"--embedding {text}: a whole number was expected") from error
-    raise CommandError(f"there is no embedding {name!r}; there are {', '.join(EMBEDDINGS)}")
+    names = [known.partition(":")[0].partition("[")[0] for known in EMBEDDINGS]
+    raise CommandError(
+        f"{suggestion(name, names, 'embedding')} (there are {', '.join(EMBEDDINGS)})"
+    )

@@ -11,10 +11,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Any other Gymnasium id with a finite Box of actions can be trained on too."
 
 
-def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:  # noqa: ARG001
+def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.envs.catalog import TASKS
 
-    refuse(unknown)
+    refuse(unknown, arguments.flags)
     heading = ("task", "observation", "action", "horizon", "reward", "")
     rows = [heading, *(_row(task) for task in TASKS)]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.envs.recording import record
 
-    refuse(unknown, ["--random", "--out", "--episodes", "--seed", "--max-frames", "--checkpoint"])
+    refuse(unknown, arguments.flags)
     env, policy, name = _subject(arguments)
     out = arguments.out or Path(f"{name}.gif")
     record(
@@ -57,4 +57,5 @@ def _subject(arguments: argparse.Namespace) -> tuple[Any, Any, str]:
 
     agent, config = load_agent(arguments.subject, arguments.checkpoint)
     env = gymnasium.make(config.task, render_mode="rgb_array", **config.task_options)
-    return env, lambda observation: agent.predict(observation, deterministic=True)[0], "watch"
+    name = Path(arguments.subject).resolve().name
+    return env, lambda observation: agent.predict(observation, deterministic=True)[0], name

@@ -1,7 +1,8 @@
 """Start, resume and load runs by name: what the command line and sweeps do."""
 
+import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from os import PathLike
 from typing import Any
@@ -11,7 +12,7 @@ import gymnasium
 from scrubjay.agents import CEC, MemoryAgent
 from scrubjay.embedding import load_embedding
 from scrubjay.envs.catalog import find_task
-from scrubjay.experiments.presets import preset
+from scrubjay.experiments.presets import PRESETS, preset
 from scrubjay.memory import read_archive
 from scrubjay.training import RunFolder, RunFolderError, train
 
@@ -40,9 +41,12 @@ class RunConfig:
     tensorboard: bool = False
 
     def __post_init__(self) -> None:
-        if self.agent not in AGENTS:
-            raise ValueError(f"an agent is one of {AGENTS}; {self.agent!r} came")
+        object.__setattr__(self, "agent", _known("agent", self.agent, AGENTS))
+        object.__setattr__(self, "preset", _known("preset", self.preset, PRESETS))
         object.__setattr__(self, "task", find_task(self.task))
+        for name, least in (("steps", 0), ("n_envs", 1), ("n_eval_episodes", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is at least {least}; {getattr(self, name)} came")
         object.__setattr__(self, "checkpoint_steps", tuple(self.checkpoint_steps))
 
     @classmethod
@@ -71,6 +75,15 @@ class RunConfig:
         return MEMORY_AGENTS[self.agent](env, **arguments)
 
 
+def _known(what: str, name: str, names: Sequence[str]) -> str:
+    """The name in its own case, or an error that suggests the nearest one."""
+    if name.lower() in names:
+        return name.lower()
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ValueError(f"there is no {what} {name!r}{hint} (there are {', '.join(names)})")
+
+
 def start(config: RunConfig, out: str | PathLike[str], command: str = "", **show: Any) -> Any:
     """Run a new run to its end and return the trained agent. `show`: progress_bar."""
     if config.agent in DEEP_AGENTS:
@@ -84,7 +97,11 @@ def start(config: RunConfig, out: str | PathLike[str], command: str = "", **show
 def resume(path: str | PathLike[str], **show: Any) -> Any:
     """Continue a run from its last checkpoint, bit for bit as if it had never stopped."""
     folder = RunFolder.open(path)
-    config = RunConfig.from_json(folder.config)
+    config = _config_of(folder)
+    if "eval_freq" not in folder.config:
+        raise RunFolderError(
+            f"{path} was started from Python, which alone knows its environments: go on there"
+        )
     if config.agent in DEEP_AGENTS:
         return _deep().restart(config, folder, **show)
     env = config.make_training_env()
@@ -103,7 +120,7 @@ def resume(path: str | PathLike[str], **show: Any) -> Any:
 def load_agent(path: str | PathLike[str], checkpoint: str = "last") -> tuple[Any, RunConfig]:
     """The trained agent of a run, and the run's configuration."""
     folder = RunFolder.open(path)
-    config = RunConfig.from_json(folder.config)
+    config = _config_of(folder)
     if config.agent in DEEP_AGENTS:
         return _deep().load(config, folder, checkpoint), config
     file = folder.checkpoint(checkpoint)
@@ -111,6 +128,15 @@ def load_agent(path: str | PathLike[str], checkpoint: str = "last") -> tuple[Any
         known = sorted(found.stem for found in file.parent.glob("*.scrub"))
         raise RunFolderError(f"{path} has no checkpoint {checkpoint!r}; it has {known}")
     return MEMORY_AGENTS[config.agent].load(file), config
+
+
+def _config_of(folder: RunFolder) -> RunConfig:
+    try:
+        return RunConfig.from_json(folder.config)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise RunFolderError(
+            f"{folder.path / 'config.json'} does not say how to make this run again: {error}"
+        ) from error
 
 
 def _run(agent: MemoryAgent, env: Any, config: RunConfig, folder: RunFolder, **show: Any) -> Any:
