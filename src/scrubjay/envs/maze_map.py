@@ -92,6 +92,19 @@ class MazeMap:
                 yield x + dj * reach, y - reach, x + dj * reach, y + reach
 
     @cached_property
+    def outline(self) -> list[list[float]]:
+        """The faces of blocks that one can see, as [x1, y1, x2, y2]: for drawings."""
+        faces = []
+        for i, j in self.cells("#"):
+            x, y = self.center((i, j))
+            for di, dj in ((-1, 0), (0, -1), (1, 0), (0, 1)):
+                if self.is_free((i + di, j + dj)):
+                    at_x, at_y = x + dj * HALF_CELL, y + di * HALF_CELL
+                    along_x, along_y = abs(di) * HALF_CELL, abs(dj) * HALF_CELL
+                    faces.append([at_x - along_x, at_y - along_y, at_x + along_x, at_y + along_y])
+        return faces
+
+    @cached_property
     def reachable(self) -> frozenset[Cell]:
         """The free cells to which a way leads from the start."""
         found = {self.start}

@@ -94,6 +94,16 @@ class PointMaze(MujocoTask):
         mjcf = maze_mjcf(self.maze, self.goals, max(width, 1) / max(height, 1))
         super().__init__(mjcf, render_mode=render_mode, width=width, height=height)
 
+    @property
+    def position(self) -> tuple[float, float]:
+        """Where the robot is: for drawings of its way."""
+        return float(self.data.qpos[0]), float(self.data.qpos[1])
+
+    @property
+    def outline(self) -> list[list[float]]:
+        """The walls as line segments [x1, y1, x2, y2]: for drawings."""
+        return self.maze.outline
+
     def start_state(self) -> tuple[Array, Array]:
         qpos = self.np_random.uniform(-START_POSITION, START_POSITION, 3)
         qvel = START_VELOCITY * self.np_random.standard_normal(3)

@@ -172,6 +172,23 @@ class SafexpGoal(MujocoTask):
         self._position: Array = self.data.xpos[body]
         self._rotation: Array = self.data.xmat[body]
 
+    @property
+    def position(self) -> tuple[float, float]:
+        """Where the robot is: for drawings of its way."""
+        return float(self._position[0]), float(self._position[1])
+
+    @property
+    def outline(self) -> list[list[float]]:
+        """The sides of all walls as line segments [x1, y1, x2, y2]: for drawings."""
+        h = WALL_HALF_SIZE
+        corners = ((-h, -h), (h, -h), (h, h), (-h, h))
+        sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
+        return [
+            [float(x + a), float(y + b), float(x + c), float(y + d)]
+            for x, y in self.walls
+            for (a, b), (c, d) in sides
+        ]
+
     def start_state(self) -> tuple[Array, Array]:
         if self.start_noise == (0.0, 0.0):
             return self.model.qpos0.copy(), np.zeros(self.model.nv)

@@ -14,13 +14,21 @@ from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.protocols import Policy
 from scrubjay.training.records import EpisodeRecord, success_of
 
+Path = list[tuple[int, float, float]]  # step, x, y
+
 
 class EvaluationStopped(Exception):  # noqa: N818
     """Somebody asked to stop in the middle of an evaluation, which then counts for nothing."""
 
 
+N_PATHS, N_POINTS = 3, 200  # episodes of an evaluation whose way is kept, points of each
+
+
 class Evaluator:
-    """Runs `n_episodes` greedy episodes; episode i starts from the same seed in every call."""
+    """Runs `n_episodes` greedy episodes; episode i starts from the same seed in every call.
+
+    Where the task has a `position`, `paths` are the ways of the first episodes of the last call.
+    """
 
     def __init__(self, env: gymnasium.Env[Any, Any], n_episodes: int, seed: int) -> None:
         if n_episodes < 1:
@@ -28,6 +36,12 @@ class Evaluator:
         self.env = env
         self.n_episodes = n_episodes
         self.seed = seed
+        self.paths: list[Path] = []
+
+    @property
+    def walls(self) -> list[list[float]]:
+        """What stands in the way, as line segments, where the task tells."""
+        return list(getattr(self.env.unwrapped, "outline", []))
 
     def run(
         self,
@@ -40,6 +54,7 @@ class Evaluator:
         with warnings.catch_warnings():
             # before the first finished episode the memory is empty, which is no news here
             warnings.filterwarnings("ignore", message="the memory is empty")
+            self.paths = []
             return [self._episode(policy, timestep, i, should_stop) for i in range(count)]
 
     def _episode(
@@ -48,6 +63,7 @@ class Evaluator:
         seed = reset_seed(self.seed, Stream.EVALUATION, 0, number)
         observation, info = self.env.reset(seed=seed)
         total, length, terminated, truncated = 0.0, 0, False, False
+        path = self._new_path(number)
         while not (terminated or truncated):
             if should_stop():
                 raise EvaluationStopped
@@ -55,9 +71,26 @@ class Evaluator:
             observation, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
             length += 1
+            if path is not None:
+                path.append((length, *self.env.unwrapped.position))  # type: ignore[attr-defined]
         return EpisodeRecord(
             number, 0, timestep, length, total, bool(terminated), bool(truncated), success_of(info)
         )
+
+    def _new_path(self, number: int) -> Path | None:
+        task = self.env.unwrapped
+        if number >= N_PATHS or not hasattr(task, "position"):
+            return None
+        self.paths.append([(0, *task.position)])
+        return self.paths[-1]
+
+
+def thinned(path: Path) -> Path:
+    """A few hundred points of a way, its two ends among them."""
+    if len(path) <= N_POINTS:
+        return path
+    chosen = np.unique(np.linspace(0, len(path) - 1, N_POINTS).round().astype(int))
+    return [path[index] for index in chosen]
 
 
 def success_rate(records: list[EpisodeRecord]) -> float:

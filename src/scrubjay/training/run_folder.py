@@ -24,7 +24,7 @@ from typing import Any
 from scrubjay.training.tables import Table
 
 SCHEMA = 1
-TABLES = ("progress", "episodes", "eval", "time")
+TABLES = ("progress", "episodes", "eval", "trajectories", "time")
 PACKAGES = (
     "scrubjay", "numpy", "numba", "gymnasium", "mujoco", "gymnasium-robotics", "torch",
     "stable-baselines3",

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from scrubjay.training.clock import Clock
-from scrubjay.training.evaluation import EvaluationStopped, Evaluator, success_rate
+from scrubjay.training.evaluation import (
+    EvaluationStopped,
+    Evaluator,
+    Path,
+    success_rate,
+    thinned,
+)
 from scrubjay.training.logger import TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained
@@ -114,6 +120,8 @@ class Session:
 
     def _recall(self, folder: RunFolder) -> None:
         """What earlier evaluations of this run said, read off its own tables."""
+        if self.evaluator and self.evaluator.walls:
+            folder.update(walls=self.evaluator.walls)
         by_step: dict[int, list[EpisodeRecord]] = {}
         for row in folder.tables["eval"].rows():
             record = _evaluation_record(row)
@@ -209,6 +217,8 @@ class Session:
         if self.folder:
             for record in records:
                 self.folder.tables["eval"].append(_evaluation_row(record))
+            for row in _trajectory_rows(timestep, self.evaluator.paths):
+                self.folder.tables["trajectories"].append(row)
         self._report(records)
         if any(record.is_success for record in records):
             self._found_greedy_success()
@@ -334,6 +344,14 @@ def _evaluation_row(record: EpisodeRecord) -> dict[str, Any]:
         "length": record.length,
         "is_success": record.is_success,
     }
+
+
+def _trajectory_rows(timestep: int, paths: Sequence[Path]) -> list[dict[str, Any]]:
+    return [
+        {"timestep": timestep, "episode": episode, "step": step, "x": x, "y": y}
+        for episode, path in enumerate(paths)
+        for step, x, y in thinned(path)
+    ]
 
 
 def _evaluation_record(row: Mapping[str, str]) -> EpisodeRecord:
