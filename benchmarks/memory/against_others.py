@@ -64,7 +64,7 @@ class Scipy:
         return rows[np.isfinite(distances)]
 
     def write_episode(self, keys: Keys) -> None:
-        new = self.tree.query(keys)[0] > THRESHOLD
+        new = np.isinf(self.tree.query(keys, distance_upper_bound=THRESHOLD)[0])
         self._keys = np.concatenate([self._keys, keys[new]])
         self.tree = cKDTree(self._keys)
 

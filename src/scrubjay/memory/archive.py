@@ -183,7 +183,6 @@ def damage_reported(path: Path) -> Iterator[None]:
         NotImplementedError,
         RuntimeError,
         OverflowError,
-        MemoryError,
     ) as error:
         raise ArchiveError(
             f"cannot load {path}: it is not a file written by scrubjay, or it is damaged ({error})"

@@ -94,6 +94,8 @@ class EpisodicMemory:
         self.key_dim = positive_int("key_dim", key_dim)
         self.capacity = row_count(positive_int("capacity", capacity))
         self.distance_threshold = not_negative("distance_threshold", distance_threshold)
+        if math.isinf(self.distance_threshold):
+            raise ValueError("distance_threshold must be finite, or all writes hit the same row")
         self.rule = one_of("rule", rule, RULES)
         self.recency = one_of("recency", recency, RECENCIES)
         self._record = record_type(columns)
@@ -104,9 +106,8 @@ class EpisodicMemory:
         self._prepare()
 
     def _prepare(self) -> None:
-        """What follows from configuration and table: codes, column views, the record of a write."""
+        """What follows from the configuration: codes, and the buffers of a single write."""
         self._codes = RULES.index(self.rule), RECENCIES.index(self.recency)
-        self.column_arrays = columns_of(self._record, self.table.records)
         self._one_record = np.zeros((1, self._record.itemsize), np.uint8)
         one = columns_of(self._record, self._one_record)
         self._one_columns = {name: column[0, ...] for name, column in one.items()}
@@ -155,6 +156,11 @@ class EpisodicMemory:
     def value_array(self) -> npt.NDArray[np.float32]:
         """The values with unused rows, for compiled readers; fetch it again after a write."""
         return self.table.values
+
+    @property
+    def column_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns with unused rows, for compiled readers; fetch them again after a write."""
+        return columns_of(self._record, self.table.records)
 
     def recency_order(self) -> npt.NDArray[np.int64]:
         """All rows, the one to be evicted first in front."""
@@ -301,7 +307,6 @@ class EpisodicMemory:
     def _grow(self, n_rows: int) -> None:
         self.tree.reserve(n_rows)
         self.table = grown_table(self.table, self._record, n_rows)
-        self.column_arrays = columns_of(self._record, self.table.records)
 
     def set_values(self, rows: npt.ArrayLike, values: npt.ArrayLike) -> None:
         """Give rows new values, and new stamps in the order given; recency stays."""
