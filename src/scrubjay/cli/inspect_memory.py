@@ -46,7 +46,7 @@ def load_memory(path: Path, checkpoint: str) -> Any:
     try:
         return MemoryAgent.load(path).memory
     except ArchiveError as error:
-        if "kind" not in str(error):
+        if "it holds 'memory'" not in str(error):
             raise
         return EpisodicMemory.load(path)
 

@@ -20,7 +20,7 @@ SETTINGS = {
     "capacity": "rows of the memory",
     "embedding": "identity, bounds, running, frozen:1000, project:8, select:a,b; joined by +",
     "exploration": "noise or uniform",
-    "recency": "which row gives way first: write or hit",
+    "recency": "what keeps a row from giving way: write, hit or never",
 }
 
 

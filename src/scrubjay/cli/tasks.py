@@ -8,7 +8,8 @@ from scrubjay.cli.main import refuse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Any other Gymnasium id with a finite Box of actions can be trained on too."
+    parser.epilog = "example:\n  scrubjay tasks\n\n"
+    parser.epilog += "Any other Gymnasium id with a finite Box of actions can be trained on too."
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:

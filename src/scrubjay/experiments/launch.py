@@ -19,6 +19,12 @@ from scrubjay.training import RunFolder, RunFolderError, train
 MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {"cec": CEC}
 DEEP_AGENTS = ("sac", "emac")
 AGENTS = (*MEMORY_AGENTS, *DEEP_AGENTS)
+# "paper" is for SAC and EMAC what their authors, or those of the paper, gave to them
+PRESETS_OF = {"cec": PRESETS, "sac": ("paper", "defaults", "her"), "emac": ("paper",)}
+LEAST = {
+    "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
+    "checkpoint_freq": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,14 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "agent", _known("agent", self.agent, AGENTS))
-        object.__setattr__(self, "preset", _known("preset", self.preset, PRESETS))
+        object.__setattr__(self, "preset", _known("preset", self.preset, PRESETS_OF[self.agent]))
         object.__setattr__(self, "task", find_task(self.task))
-        for name, least in (("steps", 0), ("n_envs", 1), ("n_eval_episodes", 1)):
+        object.__setattr__(self, "checkpoint_steps", tuple(self.checkpoint_steps))
+        for name, least in LEAST.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is at least {least}; {getattr(self, name)} came")
-        object.__setattr__(self, "checkpoint_steps", tuple(self.checkpoint_steps))
+        if min(self.checkpoint_steps, default=1) < 1:
+            raise ValueError(f"checkpoint_steps are at least 1; {self.checkpoint_steps} came")
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "RunConfig":

@@ -1,0 +1,64 @@
+"""Help that shows examples and is there at once."""
+
+import subprocess
+import sys
+
+import pytest
+
+import scrubjay as package
+from scrubjay.cli.main import COMMANDS
+
+HEAVY = ("numba", "mujoco", "torch", "matplotlib", "PIL", "tensorboard", "scrubjay.memory")
+
+
+def test_help_imports_nothing_heavy():
+    lines = [
+        "import sys; from scrubjay.cli.main import COMMANDS, main",
+        "for words in [], *([name] for name in COMMANDS):",
+        "    try: main([*words, '--help'])",
+        "    except SystemExit as end: assert end.code == 0",
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example(command, scrubjay):
+    answer = scrubjay(command, "--help")
+    assert answer.code == 0
+    assert f"\n  scrubjay {command}" in answer.out.partition("example")[2]
+
+
+def test_the_first_page_shows_commands_examples_and_exit_codes(scrubjay):
+    answer = scrubjay("--help")
+    assert answer.code == 0
+    assert all(f"\n    {command}" in answer.out for command in COMMANDS)
+    assert "scrubjay train cec PointUMaze" in answer.out
+    assert "0 done, 1 failed, 2 not understood, 130 interrupted" in answer.out
+
+
+def test_version(scrubjay):
+    assert scrubjay("--version").out == f"scrubjay {package.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["watch"], ["train"], ["train", "cec"], ["evaluate"]])
+def test_what_is_missing_is_said_in_one_line(words, scrubjay):
+    answer = scrubjay(*words)
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert "need" in answer.err or "required" in answer.err
+
+
+def test_an_unknown_command_suggests_the_nearest(scrubjay):
+    answer = scrubjay("trian", "cec", "GrowingTree")
+    assert answer == (2, "", "scrubjay: there is no command 'trian'; did you mean train?\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    done = subprocess.run(
+        f"{sys.executable} -m scrubjay.cli.main doctor | true", shell=True, capture_output=True
+    )
+    assert done.stderr == b""

@@ -1,0 +1,199 @@
+"""How names, options and values are understood, and what is said of those that are not."""
+
+import inspect
+import json
+
+import pytest
+
+from scrubjay.agents import CEC
+from scrubjay.cli.options import SETTINGS, parse_embedding, parse_value
+from scrubjay.experiments.launch import RunConfig
+
+
+def train(scrubjay, *words, agent="cec", task="GrowingTree"):
+    return scrubjay("train", agent, task, "--quiet", "--steps", "1", *words, "--out", "new")
+
+
+def config(tmp_path):
+    return json.loads((tmp_path / "new" / "config.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("scrubjay/GrowingTree-v0", "scrubjay/GrowingTree-v0"),
+        ("GrowingTree", "scrubjay/GrowingTree-v0"),
+        ("GROWINGTREE", "scrubjay/GrowingTree-v0"),
+        ("scrubjay/sparsemountaincar-v0", "scrubjay/SparseMountainCar-v0"),
+        ("mountaincarcontinuous", "scrubjay/SparseMountainCar-v0"),
+        ("MountainCarContinuous-v0", "MountainCarContinuous-v0"),
+        ("Point4Rooms-v1", "scrubjay/Point4RoomsOneGoal-v0"),
+        ("safexp-cargoal", "scrubjay/SafexpCarGoal-v0"),
+        ("FetchReach", "scrubjay/SparseFetchReach-v0"),
+        ("Pendulum-v1", "Pendulum-v1"),
+    ],
+)
+def test_names_of_tasks(name, task):
+    assert RunConfig("cec", name).task == task
+
+
+def test_a_task_by_the_papers_name_and_an_agent_in_capitals(scrubjay, tmp_path):
+    assert train(scrubjay, agent="CEC", task="mountaincarcontinuous").code == 0
+    assert config(tmp_path)["task"] == "scrubjay/SparseMountainCar-v0"
+    assert config(tmp_path)["agent"] == "cec"
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "right"),
+    [
+        (["train", "cec", "GrowingTre"], "task 'GrowingTre'", "GrowingTree"),
+        (["train", "cec", "pointumaz"], "task 'pointumaz'", "PointUMaze"),
+        (["train", "cex", "GrowingTree"], "agent 'cex'", "cec"),
+        (["train", "cec", "GrowingTree", "--stpes", "3"], "option '--stpes'", "--steps"),
+        (["train", "cec", "GrowingTree", "--step", "3"], "option '--step'", "--steps"),
+        (["train", "cec", "GrowingTree", "--n-neighbor=3"], "'--n-neighbor=3'", "--n-neighbors"),
+        (["train", "--n-neighbr", "3", "cec", "GrowingTree"], "--n-neighbr", "--n-neighbors"),
+        (["train", "cec", "GrowingTree", "--preset", "papre"], "preset 'papre'", "paper"),
+        (["train", "cec", "GrowingTree", "--embedding", "runing"], "'runing'", "running"),
+        (["train", "--resume", "run", "--quit"], "option '--quit'", "--quiet"),
+        (["evaluate", "run", "--epsodes", "3"], "option '--epsodes'", "--episodes"),
+        (["watch", "Growingtre", "--random"], "task 'Growingtre'", "GrowingTree"),
+        (["watch", "GrowingTree", "--randm"], "option '--randm'", "--random"),
+        (["inspect", "run", "--chekpoint", "best"], "option '--chekpoint'", "--checkpoint"),
+        (["report", "run", "--ot", "x"], "option '--ot'", "--out"),
+    ],
+)
+def test_what_is_unknown_suggests_the_nearest(words, wrong, right, scrubjay, tmp_path):
+    answer = scrubjay(*words)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith(f"scrubjay {words[0]}: there is no")
+    assert wrong in answer.err
+    assert f"did you mean {right}" in answer.err
+    assert answer.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--steps", "many"], "--steps: invalid int value: 'many'"),
+        (["--steps", "-5"], "steps is at least 0; -5 came"),
+        (["--n-envs", "0"], "n_envs is at least 1; 0 came"),
+        (["--eval-episodes", "0"], "n_eval_episodes is at least 1; 0 came"),
+        (["--eval-freq", "-1"], "eval_freq is at least 0; -1 came"),
+        (["--checkpoint-steps", "0", "5"], "checkpoint_steps are at least 1; (0, 5) came"),
+        (["--n-neighbors"], "--n-neighbors: expected one argument"),
+        (["--embedding", "project"], "--embedding project: a whole number was expected"),
+        (["--embedding", "frozen:soon"], "--embedding frozen:soon: a whole number was expected"),
+        (["more"], "'more'"),
+    ],
+)
+def test_what_is_not_understood_exits_with_2(words, said, scrubjay, tmp_path):
+    answer = scrubjay("train", "cec", "GrowingTree", *words)
+    assert answer.code == 2
+    assert said in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--temperature", "-1"], "temperature must be a finite number greater than 0; -1 came"),
+        (["--temperature", "warm"], "temperature must be a finite number"),
+        (["--noise-std", "NaN"], "noise_std must be a finite number"),
+        (["--distance-threshold", "0"], "distance_threshold must be a finite number"),
+        (["--n-neighbors", "0"], "n_neighbors must be a whole number of at least 1; 0 came"),
+        (["--capacity", "2.5"], "capacity must be a whole number of at least 1; 2.5 came"),
+        (["--epsilon", "0.9,0.05"], "epsilon is a number, (start, end, steps)"),
+        (["--epsilon", "2"], "epsilon must stay between 0 and 1"),
+        (["--exploration", "wild"], "exploration is one of"),
+        (["--recency", "sometimes"], "recency"),
+        (["--embedding", "select:a,b"], "the entries ('a', 'b') can be selected from a Dict"),
+        (["--seed", "-1"], "a seed is a whole number of at least 0, -1 came"),
+    ],
+)
+def test_a_value_that_the_agent_refuses_exits_with_1(words, said, scrubjay, tmp_path):
+    answer = train(scrubjay, *words)
+    assert answer.code == 1
+    assert said in answer.err
+    assert "Traceback" not in answer.err
+    assert not list(tmp_path.iterdir()), "nothing is created for a run that cannot start"
+
+
+def test_an_action_space_that_is_not_continuous(scrubjay):
+    answer = train(scrubjay, task="CartPole-v1")
+    assert answer.code == 1
+    assert "Discrete(2)" in answer.err
+
+
+def test_settings_overrule_the_preset_and_all_are_written_down(scrubjay, tmp_path):
+    words = ["--n-neighbors=3", "--epsilon", "0.9,0.05,1000", "--temperature", "0.5"]
+    assert train(scrubjay, *words, "--embedding", "frozen:50").code == 0
+    options = config(tmp_path)["options"]
+    assert options["n_neighbors"] == 3
+    assert options["epsilon"] == {"start": 0.9, "end": 0.05, "steps": 1000}
+    assert options["temperature"] == 0.5
+    assert options["embedding"] == {"name": "frozen_normalizer", "n_steps": 50}
+    assert options["distance_threshold"] == 0.01, "the preset's"
+    assert options.keys() == set(SETTINGS)
+
+
+def test_the_command_is_written_down(scrubjay, tmp_path):
+    assert train(scrubjay, "--seed", "4").code == 0
+    command = "scrubjay train cec GrowingTree --quiet --steps 1 --seed 4 --out new\n"
+    assert (tmp_path / "new" / "command.txt").read_text() == command
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train cec GrowingTree --steps 1 --n-neighbors 3 --quiet --out new",
+        "train --steps 1 --n-neighbors 3 --quiet --out new cec GrowingTree",
+        "train cec --n-neighbors 3 GrowingTree --out new --quiet --steps=1",
+    ],
+)
+def test_words_in_any_order(words, scrubjay, tmp_path):
+    assert scrubjay(*words.split()).code == 0
+    assert config(tmp_path)["task"] == "scrubjay/GrowingTree-v0"
+    assert config(tmp_path)["options"]["n_neighbors"] == 3
+
+
+def test_every_setting_of_the_agent_is_an_option():
+    arguments = inspect.signature(CEC).parameters.keys() - {"env", "seed"}
+    assert arguments == SETTINGS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3", 3), ("0.5", 0.5), ("1e-3", 0.001), ("0.9,0.05,1000", [0.9, 0.05, 1000]), ("hit", "hit")],
+)
+def test_values(text, value):
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
+
+
+def test_an_embedding_in_stages():
+    assert parse_embedding("select:a,b+project:8+running") == {
+        "name": "chain",
+        "stages": [
+            {"name": "select", "keys": ["a", "b"]},
+            {"name": "projection", "dim": 8},
+            {"name": "running_normalizer"},
+        ],
+    }
+    assert parse_embedding("identity") == {"name": "identity"}
+    assert parse_embedding("bounds") == {"name": "bounds"}
+    assert parse_embedding("frozen") == {"name": "frozen_normalizer", "n_steps": 1000}
+
+
+def test_an_embedding_in_stages_is_what_the_run_uses(scrubjay, tmp_path):
+    text = "select:observation,desired_goal+project:4+running"
+    assert train(scrubjay, "--embedding", text, task="SparseFetchReach").code == 0
+    answer = scrubjay("inspect", tmp_path / "new")
+    assert "key         4 dimensions" in answer.out
+
+
+def test_bounds_by_name(scrubjay, tmp_path):
+    assert train(scrubjay, "--embedding", "bounds", task="Pendulum-v1").code == 0
+    assert "key         3 dimensions" in scrubjay("inspect", tmp_path / "new").out
