@@ -18,6 +18,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "run greedy episodes of a trained agent"),
     "watch": ("watch", "write a video of a task or of a trained agent"),
     "report": ("report", "one HTML page about any set of runs"),
+    "reproduce": ("reproduce", "the paper's figures and tables, from runs of this code"),
     "inspect": ("inspect_memory", "what is in a memory"),
     "tasks": ("tasks", "list the tasks"),
     "doctor": ("doctor", "versions, and combinations known to be broken"),

@@ -47,7 +47,6 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "scrubjay",
 }
-SUFFIXES = (".png", ".svg", ".csv", ".json")
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,9 @@ def learning_curves(
     band: str = "standard error",
     columns: int = 4,
     show_seeds: bool = True,
+    notes: Sequence[str] = (),
 ) -> Drawing:
-    """One panel for each task, one line for each method.
+    """One panel for each task, one line for each method; `notes` are added to the caption.
 
     `band="standard error"` draws the mean and its standard error, as the paper does;
     `band="bootstrap"` the interquartile mean with its 95% stratified-bootstrap interval. Methods
@@ -85,9 +85,9 @@ def learning_curves(
     for axes in set(grid) - set(grid[:: min(len(panels), columns)]):
         axes.set_ylabel("")
     everything = [curve for curves in panels.values() for curve in curves]
-    text = caption(everything, band)
-    _legend(figure, order)
-    _write_caption(figure, text)
+    text = " ".join([caption(everything, band), *notes])
+    add_legend(figure, order)
+    add_caption(figure, text)
     return Drawing(figure, tidy_rows(everything), text)
 
 
@@ -170,35 +170,43 @@ def save_figure(
     first moved to `previous/<stem>.<time of it>.*`, so that no result is lost; with the same
     numbers it is replaced.
     """
+    pictures = {".png": _render(figure, "png"), ".svg": _render(figure, "svg")}
+    return save_result(stem, pictures, rows, command)
+
+
+def save_result(
+    stem: str | Path, contents: Mapping[str, bytes], rows: Sequence[Mapping[str, Any]], command: str
+) -> list[Path]:
+    """As `save_figure`, for results of any kind: `contents` by suffix, beside .csv and .json."""
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    table = _csv(rows)
-    contents = {
-        ".png": _render(figure, "png"),
-        ".svg": _render(figure, "svg"),
-        ".csv": table,
-        ".json": _origin(command),
-    }
-    paths = {suffix: stem.with_name(stem.name + suffix) for suffix in SUFFIXES}
+    contents = {**contents, ".csv": _csv(rows), ".json": _origin(command)}
+    paths = {suffix: stem.with_name(stem.name + suffix) for suffix in contents}
     temporary = {suffix: path.with_name(path.name + ".tmp") for suffix, path in paths.items()}
     for suffix, content in contents.items():
         _write(temporary[suffix], content)
-    if paths[".csv"].exists() and paths[".csv"].read_bytes() != table:
+    if paths[".csv"].exists() and paths[".csv"].read_bytes() != contents[".csv"]:
         _keep_previous(stem, paths)
-    for suffix in SUFFIXES:
+    for suffix in contents:
         temporary[suffix].replace(paths[suffix])
     return list(paths.values())
 
 
-def _panels(count: int, columns: int) -> tuple[Any, list[Any]]:
+def open_figure(rows: int, columns: int, size: tuple[float, float], **layout: Any) -> Any:
+    """An empty figure in the house style and its axes, an array of rows x columns."""
     matplotlib = require("matplotlib", "plots")
     figures = require("matplotlib.figure", "plots")
     require("matplotlib.backends.backend_agg", "plots")
+    with matplotlib.rc_context(STYLE):
+        figure = figures.Figure(figsize=size)
+        return figure, figure.subplots(rows, columns, squeeze=False, **layout)
+
+
+def _panels(count: int, columns: int) -> tuple[Any, list[Any]]:
     wide = min(count, columns)
     tall = -(-count // wide)
-    with matplotlib.rc_context(STYLE):
-        figure = figures.Figure(figsize=(max(4.6, 3.3 * wide), 2.7 * tall + 0.9))
-        grid = figure.subplots(tall, wide, squeeze=False).ravel()
+    figure, axes_grid = open_figure(tall, wide, (max(4.6, 3.3 * wide), 2.7 * tall + 0.9))
+    grid = axes_grid.ravel()
     for axes in grid[count:]:
         axes.set_visible(False)
     return figure, list(grid[:count])
@@ -214,7 +222,8 @@ def _step_label(step: float, _: int) -> str:
     return f"{step / 1000:g}k" if step else "0"
 
 
-def _legend(figure: Any, labels: Sequence[str]) -> None:
+def add_legend(figure: Any, labels: Sequence[str]) -> None:
+    """The methods and their colours, above all panels."""
     lines = require("matplotlib.lines", "plots")
     handles = [
         lines.Line2D([], [], color=colour_of(label, labels), linewidth=2, label=label)
@@ -223,7 +232,8 @@ def _legend(figure: Any, labels: Sequence[str]) -> None:
     figure.legend(handles=handles, loc="upper center", ncols=min(len(labels), 5), frameon=False)
 
 
-def _write_caption(figure: Any, text: str) -> None:
+def add_caption(figure: Any, text: str) -> None:
+    """The caption below, and everything else laid out above it."""
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, int(width * 16.5))
     below = 0.08 + 0.16 * len(lines)

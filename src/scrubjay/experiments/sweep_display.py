@@ -50,7 +50,7 @@ class Display:
         self.line(self.counts())
 
     def counts(self) -> str:
-        count = {state: 0 for state in ("done", "failed", "elsewhere")}
+        count = dict.fromkeys(("done", "failed", "elsewhere"), 0)
         for run in self.runs:
             count[run.state] = count.get(run.state, 0) + 1
         text = f"{count['done']} of {len(self.runs)} runs done"
@@ -108,7 +108,7 @@ class Pace:
         open_runs = [run for run in runs if run.state in ("waiting", "running", "elsewhere")]
         if open_runs and not self.known:
             return None
-        seconds = [
+        seconds: list[float] = [
             max(run.config.steps - run.steps(), 0) * self.of(run.kind) for run in open_runs
         ]
         return max(sum(seconds) / jobs, max(seconds, default=0.0))

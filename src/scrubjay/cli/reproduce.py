@@ -1,0 +1,93 @@
+"""scrubjay reproduce NAME"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scrubjay.cli.main import FAILURE, CommandError, refuse
+
+OPTIONS = ("--quick", "--seeds", "--steps", "--jobs", "--runs", "--out", "--agents")
+
+EPILOG = """names:
+{names}
+  all           everything above
+
+Finished runs are never repeated and broken-off ones go on, so the same command can be given again
+at any time. Runs that lie in the folder are always drawn, whoever made them.
+
+agents:
+{agents}
+
+examples:
+  scrubjay reproduce navigation --quick
+  scrubjay reproduce all --agents cec
+  scrubjay reproduce navigation --agents sac --seeds 2
+  scrubjay reproduce all --agents          (draws what there is, runs nothing)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from scrubjay.experiments.reproduce import EXPERIMENTS
+    from scrubjay.experiments.reproduce.methods import METHODS
+
+    names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
+    agents = "\n".join(f"  {name:<16} {method.label}" for name, method in METHODS.items())
+    parser.epilog = EPILOG.format(names=names, agents=agents)
+    add = parser.add_argument
+    add("name", help="a figure or table of the paper, or all")
+    add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
+    add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
+    add("--steps", type=int, help="training steps of each run (default 100000)")
+    add("--jobs", type=int, help="processes at a time (default: one for each core)")
+    add("--runs", type=Path, help="folder of the runs (default runs/paper)")
+    add("--out", type=Path, help="folder of the results (default results)")
+    add("--agents", nargs="*", help="which agents to run (default cec sac emac)")
+
+
+def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    from scrubjay.experiments.reproduce import reproduce
+    from scrubjay.experiments.reproduce.methods import METHODS, PAPER_METHODS, Budget
+    from scrubjay.experiments.reproduce.workspace import Workspace
+    from scrubjay.training.run_folder import command_line
+
+    refuse(unknown, OPTIONS)
+    budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
+    default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
+    agents = default if arguments.agents is None else [name.lower() for name in arguments.agents]
+    results = Path("results")
+    workspace = Workspace(
+        root=arguments.runs or Path("runs") / budget.name,
+        out=arguments.out or (results if budget == Budget(budget.seeds) else results / budget.name),
+        budget=budget,
+        agents=tuple(agents),
+        command=command_line(),
+    )
+    try:
+        outcome = reproduce(arguments.name.lower(), workspace, arguments.jobs)
+    except ImportError as error:
+        deep = [name for name in agents if name in METHODS and METHODS[name].agent != "cec"]
+        hint = " (or leave them out: --agents cec)" if deep else ""
+        raise CommandError(f"{error}{hint}") from error
+    for folder, reason in outcome.failed.items():
+        print(f"failed: {folder}: {reason}; log: {folder / 'run.log'}", file=sys.stderr)
+    return FAILURE if outcome.failed else 0
+
+
+def _seeds(arguments: argparse.Namespace) -> tuple[int, ...]:
+    from scrubjay.experiments.reproduce.methods import PAPER_SEEDS, QUICK_SEEDS
+
+    given = arguments.seeds
+    if given is None:
+        return QUICK_SEEDS if arguments.quick else PAPER_SEEDS
+    seeds = tuple(range(given[0])) if len(given) == 1 else tuple(given)
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise CommandError(f"--seeds: a count, or different seeds of at least 0; {given} came")
+    return seeds
+
+
+def _steps(arguments: argparse.Namespace) -> int | None:
+    if arguments.steps is not None and arguments.steps < 1:
+        raise CommandError(f"--steps: at least 1 was expected, {arguments.steps} came")
+    steps: int | None = arguments.steps
+    return steps

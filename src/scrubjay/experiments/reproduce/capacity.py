@@ -1,0 +1,39 @@
+"""PointUMaze with fewer rows than it would take: does throwing rows away bound the memory?"""
+
+from pathlib import Path
+
+from scrubjay.experiments.figures import Drawing, learning_curves
+from scrubjay.experiments.launch import RunConfig
+from scrubjay.experiments.reproduce.methods import CAPACITIES, run_config
+from scrubjay.experiments.reproduce.workspace import Workspace
+from scrubjay.experiments.runs import Group, evaluation_curve, progress_curve
+
+TASK = "PointUMaze"
+BOUNDED = tuple(f"cec-{rows}" for rows in CAPACITIES)
+
+
+def plan(workspace: Workspace) -> list[RunConfig]:
+    if "cec" not in workspace.agents:
+        return []
+    seeds = workspace.budget.seeds
+    names = (*BOUNDED, "cec")
+    return [run_config(name, TASK, seed, workspace.budget) for name in names for seed in seeds]
+
+
+def make(workspace: Workspace) -> list[Path]:
+    groups = [group for name in BOUNDED if (group := workspace.group(name, TASK))]
+    if unlimited := workspace.group("cec", TASK):
+        groups.append(Group("unlimited", unlimited.task, unlimited.runs))
+    if not groups:
+        raise workspace.nothing("capacity")
+    panels = {
+        "success of greedy episodes": [evaluation_curve(group, "success") for group in groups],
+        "rows in memory": [progress_curve(group, "memory/size") for group in groups],
+    }
+    absent = workspace.left_out((*BOUNDED, "cec"), [TASK])
+    notes = ["CEC on PointUMaze.", *workspace.honesty(), *absent]
+    drawing = learning_curves(panels, notes=notes)
+    memory = drawing.figure.axes[1]
+    memory.set_ylabel("rows")
+    memory.set_ylim(0)
+    return workspace.save("capacity", Drawing(drawing.figure, drawing.rows, drawing.caption))

@@ -1,0 +1,91 @@
+"""Learning curves as in the paper, with its own values as faint marks at 100,000 steps."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scrubjay.experiments.figures import BANDS, Drawing, learning_curves
+from scrubjay.experiments.launch import RunConfig
+from scrubjay.experiments.reproduce.methods import DRAWN, METHODS, PAPER_METHODS, paper_name
+from scrubjay.experiments.reproduce.paper_values import CURVES, STEP
+from scrubjay.experiments.reproduce.workspace import Workspace
+from scrubjay.experiments.runs import Curve, evaluation_curve
+from scrubjay.experiments.style import colour_of, short_task
+
+HIGHEST = {"SparseMountainCar": 100.0}  # elsewhere 1
+
+
+def plan_curves(workspace: Workspace, tasks: Sequence[str]) -> list[RunConfig]:
+    return workspace.plan(DRAWN, tasks)
+
+
+def draw_curves_of(
+    workspace: Workspace, name: str, tasks: Sequence[str], notes: Sequence[str] = ()
+) -> list[Path]:
+    """The figure with mean and standard error, and beside it the one with robust statistics."""
+    found = {paper_name(task): task_curves(workspace, task) for task in tasks}
+    panels = {title: curves for title, curves in found.items() if curves}
+    if not panels:
+        raise workspace.nothing(name)
+    said = [
+        *notes,
+        *_mark_note(panels),
+        *workspace.honesty(),
+        *workspace.left_out(PAPER_METHODS, tasks),
+    ]
+    written = []
+    for band, ending in zip(BANDS, ("", "-iqm"), strict=True):
+        drawing = learning_curves(panels, band=band, notes=said)
+        rows = [*drawing.rows, *_decorate(drawing, panels)]
+        drawing = Drawing(drawing.figure, rows, drawing.caption)
+        written += workspace.save(name + ending, drawing)
+    return written
+
+
+def task_curves(workspace: Workspace, task: str, metric: str = "return") -> list[Curve]:
+    """Every method that has been run on a task, and the published design if it was."""
+    groups = [workspace.group(method, task) for method in DRAWN if METHODS[method].suits(task)]
+    found = [*groups, workspace.peer(task)]
+    return [evaluation_curve(group, metric) for group in found if group is not None]
+
+
+def _decorate(drawing: Drawing, panels: Mapping[str, Sequence[Curve]]) -> list[dict[str, Any]]:
+    """Scale the panels alike, add the paper's marks, and return these as rows."""
+    labels = list(dict.fromkeys(curve.label for curves in panels.values() for curve in curves))
+    rows = []
+    shown = [axes for axes in drawing.figure.axes if axes.get_visible()]
+    for axes, curves in zip(shown, panels.values(), strict=True):
+        task = short_task(curves[0].task)
+        highest = HIGHEST.get(task, 1.0)
+        axes.set_ylim(-0.04 * highest, 1.04 * highest)
+        if _reaches_the_paper(curves):
+            rows += _mark(axes, curves, labels)
+    return rows
+
+
+def _reaches_the_paper(curves: Sequence[Curve]) -> bool:
+    return any(curve.steps[-1] >= 0.9 * STEP for curve in curves)
+
+
+def _mark_note(panels: Mapping[str, Sequence[Curve]]) -> list[str]:
+    if not any(_reaches_the_paper(curves) for curves in panels.values()):
+        return []
+    return ["Faint diamonds: the paper's values at 100k, read off its figures."]
+
+
+def _mark(axes: Any, curves: Sequence[Curve], labels: Sequence[str]) -> list[dict[str, Any]]:
+    task = short_task(curves[0].task)
+    rows = []
+    for place, (method, value) in enumerate(CURVES.get(task, {}).items()):
+        label = METHODS[method].label
+        axes.errorbar(
+            STEP * (1.02 + 0.02 * place), value.value, value.error, fmt="D", markersize=5,
+            color=colour_of(label, labels), markerfacecolor="none", alpha=0.55, capsize=2,
+        )  # fmt: skip
+        rows.append(
+            {
+                "task": curves[0].task, "method": label, "metric": "return", "seed": "paper",
+                "step": STEP, "value": value.value, "standard_error": value.error,
+            }
+        )  # fmt: skip
+    return rows

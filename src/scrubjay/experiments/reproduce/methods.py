@@ -1,0 +1,127 @@
+"""What is compared: methods, tasks, and how long each is trained."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrubjay.envs.catalog import TASKS
+from scrubjay.experiments.launch import DEEP_AGENTS, RunConfig
+
+SAFEXP = ("SafexpPointGoal", "SafexpCarGoal")
+NAVIGATION = ("PointUMaze", "Point4Rooms", *SAFEXP)
+PAPER_TASKS = ("GrowingTree", "SparseMountainCar", *NAVIGATION, "SparseFetchReach")
+PAPER_METHODS = ("cec", "sac", "emac")
+CAPACITIES = (1_000, 3_000, 10_000)
+
+PAPER_STEPS, PAPER_SEEDS = 100_000, (0, 1, 2, 3, 4)
+QUICK_SEEDS = (0, 1, 2)
+# By the speed of the tasks: together they take about two minutes on two cores.
+QUICK_STEPS = {
+    "GrowingTree": 20_000,
+    "SparseMountainCar": 20_000,
+    "PointUMaze": 20_000,
+    "Point4Rooms": 20_000,
+    "SafexpPointGoal": 5_000,
+    "SafexpCarGoal": 5_000,
+    "SparseFetchReach": 5_000,
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """An agent in one setting; `tasks` are those that it is for (empty: all)."""
+
+    label: str
+    agent: str
+    preset: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    task_options: Mapping[str, Any] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()
+
+    def suits(self, task: str) -> bool:
+        return not self.tasks or task in self.tasks
+
+
+METHODS = {
+    "cec": Method("CEC", "cec", "paper"),
+    "sac": Method("SAC", "sac", "paper"),
+    "emac": Method("EMAC", "emac", "paper"),
+    "cec-noisy-start": Method(
+        "CEC, noisy start", "cec", "paper", task_options={"start_noise": True}, tasks=SAFEXP
+    ),
+    "sac-defaults": Method("SAC, SB3's defaults", "sac", "defaults"),
+    "sac-her": Method("SAC with HER", "sac", "her", tasks=("SparseFetchReach",)),
+    "cec-published": Method("CEC, published settings", "cec", "published"),
+    "cec-literal": Method("CEC, literal text", "cec", "literal"),
+    **{
+        f"cec-{rows}": Method(
+            f"{rows:,} rows", "cec", "paper", {"capacity": rows}, tasks=("PointUMaze",)
+        )
+        for rows in CAPACITIES
+    },
+}
+# Drawn with the paper's three where they have been run; the others are in the comparison only.
+DRAWN = ("cec", "sac", "emac", "cec-noisy-start", "sac-defaults", "sac-her")
+# Trained by benchmarks/peers: the published design with its stale index, on the same loop.
+PEER_FOLDER, PEER_LABEL = "published-design", "published design, stale index"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seeds and steps; `steps` overrules the paper's number, or the quick one."""
+
+    seeds: tuple[int, ...] = PAPER_SEEDS
+    steps: int | None = None
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """A name for the folder of its runs: runs of other lengths lie elsewhere."""
+        name = "quick" if self.quick else "paper"
+        return name if self.steps is None else f"{name}-{self.steps}"
+
+    def steps_on(self, task: str) -> int:
+        if self.steps is not None:
+            return self.steps
+        return QUICK_STEPS[task] if self.quick else PAPER_STEPS
+
+    def eval_freq_on(self, task: str) -> int:
+        """Every 5,000 steps as in the paper; ten times in a shorter run."""
+        steps = self.steps_on(task)
+        return 5_000 if steps >= 50_000 else max(1, steps // 10)
+
+    def kept_on(self, task: str, agent: str) -> tuple[int, ...]:
+        """The steps of which a checkpoint is kept, for the figures that look into memories."""
+        if task == "GrowingTree":
+            shares = [i / 10 for i in range(1, 11)]
+        elif task == "PointUMaze" or agent in DEEP_AGENTS:
+            shares = [0.05, 0.5, 1.0]
+        else:
+            shares = []
+        return tuple(sorted({max(1, round(share * self.steps_on(task))) for share in shares}))
+
+
+def run_config(method: str, task: str, seed: int, budget: Budget) -> RunConfig:
+    """The one run of a method, task and seed that all figures share."""
+    chosen = METHODS[method]
+    return RunConfig(
+        agent=chosen.agent,
+        task=task,
+        preset=chosen.preset,
+        options=dict(chosen.options),
+        task_options=dict(chosen.task_options),
+        seed=seed,
+        steps=budget.steps_on(task),
+        eval_freq=budget.eval_freq_on(task),
+        n_eval_episodes=1 if _always_the_same(task, chosen) else 10,
+        checkpoint_steps=budget.kept_on(task, chosen.agent),
+    )
+
+
+def paper_name(task: str) -> str:
+    return next(entry.paper_name for entry in TASKS if entry.name == task)
+
+
+def _always_the_same(task: str, method: Method) -> bool:
+    """Where nothing is random, greedy episodes are all alike: one tells what ten would."""
+    return task == "GrowingTree" or (task in SAFEXP and not method.task_options)
