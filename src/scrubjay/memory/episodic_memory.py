@@ -200,10 +200,7 @@ class EpisodicMemory:
         """Write one tuple; return its row and what became of it."""
         self._one_key[0] = one_key(np.asarray(key), self.key_dim)
         self._one_value[0] = real_number("value", value)
-        if columns.keys() != self._one_columns.keys():
-            raise self._wrong_columns(columns)
-        for name, column in self._one_columns.items():
-            fill_column(column, name, columns[name])
+        self._fill(self._one_columns, columns)
         self._write(
             self._one_key,
             self._one_value,
@@ -213,7 +210,7 @@ class EpisodicMemory:
             self._one_row,
             self._one_outcome,
         )
-        return int(self._one_row[0]), OUTCOMES[self._one_outcome[0]]
+        return self._one_row.item(), OUTCOMES[self._one_outcome.item()]
 
     def write_many(
         self,
@@ -258,14 +255,19 @@ class EpisodicMemory:
         backwards: bool,
     ) -> Written:
         records = np.zeros((len(keys), self._record.itemsize), np.uint8)
-        targets = columns_of(self._record, records)
-        if columns.keys() != targets.keys():
-            raise self._wrong_columns(columns)
-        for name, target in targets.items():
-            fill_column(target, name, columns[name])
+        self._fill(columns_of(self._record, records), columns)
         rows, outcomes = np.empty(len(keys), np.int64), np.empty(len(keys), np.int8)
         self._write(keys, values, records, distance_threshold, backwards, rows, outcomes)
         return rows, outcomes
+
+    def _fill(
+        self, targets: Mapping[str, npt.NDArray[Any]], columns: Mapping[str, npt.ArrayLike]
+    ) -> None:
+        """Copy the given columns into records, all of them and no others."""
+        if columns.keys() != targets.keys():
+            raise ValueError(f"expected the columns {sorted(targets)}, got {sorted(columns)}")
+        for name, target in targets.items():
+            fill_column(target, name, columns[name])
 
     def _write(
         self,
@@ -464,11 +466,6 @@ class EpisodicMemory:
         check(n <= self.capacity, "there are more rows than the capacity")
 
     # ------------------------------------------------------------ errors
-
-    def _wrong_columns(self, columns: Mapping[str, Any]) -> ValueError:
-        return ValueError(
-            f"expected the columns {sorted(self.column_arrays)}, got {sorted(columns)}"
-        )
 
     def _not_finite(
         self,
