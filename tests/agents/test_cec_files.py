@@ -287,6 +287,18 @@ def test_a_copy_is_independent_and_learns_the_same(copied, embedding):
     assert_same_agent(agent.learn(300), other)
 
 
+def test_agents_that_were_given_the_same_embedding_do_not_disturb_each_other():
+    shared = RunningNormalizer()
+    first, second = (CEC(Drift(), embedding=shared, seed=6) for _ in range(2))
+    first.learn(100)
+    second.learn(300)
+    first.learn(200)
+    CEC(Drift(3), embedding=shared)
+    assert_same_agent(second, CEC(Drift(), embedding=RunningNormalizer(), seed=6).learn(300))
+    whole = CEC(Drift(), embedding=RunningNormalizer(), seed=6).learn(100)
+    assert_same_agent(first, whole.learn(200))
+
+
 def test_gym_make_ids_keep_their_time_limit():
     env = gym.make("scrubjay/GrowingTree-v0")
     assert CEC(env, epsilon=1.0, noise_std=0).learn(1).num_timesteps <= 200

@@ -151,6 +151,13 @@ def test_best_is_the_first_of_the_best_evaluations(run):
     assert best.num_timesteps == max(end for end in ends if end <= order.index[0])
 
 
+def test_of_equally_good_evaluations_the_first_is_the_best(tmp_path):
+    CEC(Corridor()).learn(
+        30, run_folder=tmp_path / "run", eval_env=Corridor(), eval_freq=6, n_eval_episodes=1
+    )
+    assert CEC.load(tmp_path / "run" / "checkpoints" / "best.scrub").num_timesteps == 6
+
+
 @pytest.mark.parametrize("mode", [mode.value for mode in AutoresetMode])
 def test_vectors_report_success_and_their_lane(mode, tmp_path):
     env = SyncVectorEnv(

@@ -1,10 +1,13 @@
 """Every step counted once, in one environment or in many, however they are reset."""
 
+import signal
+import threading
 from collections import defaultdict
 from functools import partial
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
@@ -280,6 +283,49 @@ def test_evaluation_needs_an_environment_of_its_own():
         CEC(env).learn(10, eval_freq=5)
     with pytest.raises(ValueError, match="of its own"):
         CEC(env).learn(10, eval_freq=5, eval_env=env)
+    with pytest.raises(TypeError, match=r"one Gymnasium environment.*SyncVectorEnv came"):
+        CEC(env).learn(10, eval_freq=5, eval_env=SyncVectorEnv([Drift]))
+
+
+@pytest.mark.parametrize("position", [3, None, (1.0, 2.0, 3.0), ([1.0], [2.0, 3.0]), len, "ab"])
+def test_what_a_task_of_ones_own_calls_its_position_is_its_own_affair(position, tmp_path):
+    env = Drift()
+    env.position = position
+    CEC(Drift()).learn(
+        100, eval_env=env, eval_freq=50, n_eval_episodes=1, run_folder=tmp_path / "run"
+    )
+    assert not (tmp_path / "run" / "trajectories.csv").exists()
+
+
+def test_the_way_of_a_task_in_the_plane_is_kept(tmp_path):
+    class Moving(Drift):
+        @property
+        def position(self):
+            return float(self.point[0]), float(self.point[1])
+
+    CEC(Drift()).learn(
+        100, eval_env=Moving(), eval_freq=50, n_eval_episodes=4, run_folder=tmp_path / "run"
+    )
+    ways = pd.read_csv(tmp_path / "run" / "trajectories.csv")
+    episodes = pd.read_csv(tmp_path / "run" / "eval.csv")
+    last = ways.groupby(["timestep", "episode"]).step.max()
+    lengths = episodes[episodes.episode < 3].set_index(["timestep", "episode"]).length
+    assert last.to_dict() == lengths.to_dict()
+    assert (ways.groupby(["timestep", "episode"]).step.min() == 0).all()
+
+
+def test_training_works_in_a_thread_where_signals_cannot_be_asked_for():
+    agent = CEC(Drift(), seed=2)
+    thread = threading.Thread(target=agent.learn, args=(200,))
+    thread.start()
+    thread.join()
+    assert agent.memory.digest() == CEC(Drift(), seed=2).learn(200).memory.digest()
+
+
+def test_the_handlers_of_signals_are_given_back():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    CEC(Drift()).learn(20)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ together. Within an episode the memory does not change, but the embedding may le
 counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
+import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -331,7 +332,8 @@ def _check_embedding(embedding: Any) -> Embedding:
         return Identity()
     if not isinstance(embedding, Embedding):
         raise TypeError(f"an Embedding, like RunningNormalizer(), was expected; {embedding!r} came")
-    return embedding
+    # An own copy: an embedding learns, and the same one may be given to several agents.
+    return copy.deepcopy(embedding)
 
 
 def check_seed(seed: Any) -> int:

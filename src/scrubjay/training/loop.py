@@ -208,7 +208,14 @@ def _open_evaluator(env: Any, eval_freq: int, n_episodes: int, seed: int) -> Eva
         if eval_freq:
             raise ValueError("evaluation needs an environment of its own: give eval_env too")
         return None
-    return Evaluator(gymnasium.make(env) if isinstance(env, str) else env, n_episodes, seed)
+    if isinstance(env, str):
+        env = gymnasium.make(env)
+    if not isinstance(env, gymnasium.Env):
+        raise TypeError(
+            "one Gymnasium environment or its id was expected for evaluation, "
+            f"{type(env).__name__} came"
+        )
+    return Evaluator(env, n_episodes, seed)
 
 
 def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> RunFolder | None:
