@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scrubjay.experiments.figures import Drawing, learning_curves
+from scrubjay.experiments.figures import learning_curves
 from scrubjay.experiments.launch import RunConfig
 from scrubjay.experiments.reproduce.methods import CAPACITIES, run_config
 from scrubjay.experiments.reproduce.workspace import Workspace
@@ -23,17 +23,16 @@ def plan(workspace: Workspace) -> list[RunConfig]:
 def make(workspace: Workspace) -> list[Path]:
     groups = [group for name in BOUNDED if (group := workspace.group(name, TASK))]
     if unlimited := workspace.group("cec", TASK):
-        groups.append(Group("unlimited", unlimited.task, unlimited.runs))
+        # first, so that the others are drawn over it: until they are full they are the same
+        groups.insert(0, Group("unlimited", unlimited.task, unlimited.runs))
     if not groups:
         raise workspace.nothing("capacity")
     panels = {
         "success of greedy episodes": [evaluation_curve(group, "success") for group in groups],
-        "rows in memory": [progress_curve(group, "memory/size") for group in groups],
+        "rows in memory": [progress_curve(group, "memory/size", 51) for group in groups],
     }
     absent = workspace.left_out((*BOUNDED, "cec"), [TASK])
-    notes = ["CEC on PointUMaze.", *workspace.honesty(), *absent]
+    notes = ["CEC on PointUMaze; the same until a memory is full.", *workspace.honesty(), *absent]
     drawing = learning_curves(panels, notes=notes)
-    memory = drawing.figure.axes[1]
-    memory.set_ylabel("rows")
-    memory.set_ylim(0)
-    return workspace.save("capacity", Drawing(drawing.figure, drawing.rows, drawing.caption))
+    drawing.figure.axes[1].set_ylim(0)
+    return workspace.save("capacity", drawing)

@@ -1,11 +1,10 @@
 """The paper's values and ours side by side, at 30k, 50k and 100k steps."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from scrubjay.experiments.figures import save_result, summary
+from scrubjay.experiments.figures import save_result, summary, tidy_rows
 from scrubjay.experiments.launch import RunConfig
 from scrubjay.experiments.reproduce.methods import METHODS, PAPER_TASKS, paper_name
 from scrubjay.experiments.reproduce.paper_values import CURVES, TOY_LENGTH
@@ -36,9 +35,12 @@ def make(workspace: Workspace) -> list[Path]:
             curve = evaluation_curve(group, "length" if task == "GrowingTree" else "return")
             paper = paper_words(task, method)
             cells = {f"{step // 1000}k": cell(curve, step) for step in STEPS}
+            if workspace.budget.steps_on(task) < STEPS[-1]:
+                last = int(curve.steps[-1])
+                cells["at the end"] = f"{cell(curve, last)} at {last / 1000:g}k"
             head = {"task": paper_name(task), "method": group.label}
             rows.append({**head, "paper at 100k": paper, **cells, "seeds": len(curve.seeds)})
-            numbers += [{**head, **row} for row in numbers_of(curve)]
+            numbers += tidy_rows([curve])
     if not rows:
         raise workspace.nothing("comparison")
     said = [*workspace.honesty(), *workspace.broken(PAPER_TASKS)]
@@ -72,15 +74,6 @@ def cell(curve: Curve, step: int) -> str:
     middle = f"{found.interquartile_mean[i]:.2f}"
     interval = f"[{found.interval.low[i]:.2f}, {found.interval.high[i]:.2f}]"
     return f"{found.mean[i]:.2f} ± {found.standard_error[i]:.2f}; {middle} {interval}"
-
-
-def numbers_of(curve: Curve) -> list[dict[str, Any]]:
-    return [
-        {"metric": curve.metric, "seed": seed, "step": step, "value": float(values[i])}
-        for step in STEPS
-        for i in np.flatnonzero(curve.steps == step)
-        for seed, values in zip(curve.seeds, curve.values, strict=True)
-    ]
 
 
 def _groups(workspace: Workspace, task: str) -> list[tuple[str, Group]]:

@@ -7,20 +7,20 @@ from typing import Any
 from scrubjay.experiments.figures import Drawing, add_caption, add_legend, open_figure
 from scrubjay.experiments.launch import RunConfig
 from scrubjay.experiments.reproduce.methods import (
-    METHODS,
     PAPER_METHODS,
     PAPER_TASKS,
     paper_name,
 )
 from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import Group, RunData
-from scrubjay.experiments.style import colour_of
+from scrubjay.experiments.style import colour_of, in_order
 
 COLUMNS = 4
 NOTE = (
     "Each line is one seed: from its first success in training (open circle) to the first greedy "
-    "episode that succeeds (filled), tried after every training episode from then on; the shorter "
-    "the line, the faster a discovery is used. A cross at the right: never within the run."
+    "episode that succeeds (filled), tried after every training episode from then on: the shorter "
+    "the line, the faster a discovery is used. A filled circle alone: the greedy policy succeeded "
+    "before any training episode did. A cross at the right: never within the run."
 )
 
 
@@ -41,7 +41,8 @@ def make(workspace: Workspace) -> list[Path]:
         axes.set_title(paper_name(task))
     for axes in grid.ravel()[len(found) :]:
         axes.set_visible(False)
-    add_legend(figure, [METHODS[name].label for name in PAPER_METHODS])
+    present = {group.label for groups in found.values() for group in groups}
+    add_legend(figure, in_order(present))
     caption = " ".join(
         [NOTE, *workspace.honesty(), *workspace.left_out(PAPER_METHODS, PAPER_TASKS)]
     )
@@ -67,6 +68,8 @@ def draw_latch(axes: Any, groups: Sequence[Group]) -> list[dict[str, Any]]:
     axes.tick_params(axis="y", labelsize=7)
     axes.set_ylim(-len(runs) + 0.4, 0.6)
     axes.set_xscale("log")
+    axes.set_xlim(20, 1.3 * end)
+    axes.tick_params(axis="x", which="minor", labelbottom=False)
     axes.set_xlabel("environment steps")
     return rows
 
@@ -83,10 +86,10 @@ def _groups(workspace: Workspace, task: str) -> list[Group]:
 def _draw_run(
     axes: Any, y: int, first: int | None, greedy: int | None, end: int, colour: str
 ) -> None:
-    begin, last = first or end, greedy or end
-    axes.plot([begin, last], [y, y], color=colour, linewidth=1.5, linestyle="-" if greedy else ":")
     if first:
-        axes.plot(first, y, "o", color=colour, markerfacecolor="white", markersize=6)
+        style = "-" if greedy else ":"
+        axes.plot([first, greedy or end], [y, y], color=colour, linewidth=1.5, linestyle=style)
+        axes.plot(first, y, "o", color=colour, markerfacecolor="white", markersize=8)
     if greedy:
         axes.plot(greedy, y, "o", color=colour, markersize=4)
     else:

@@ -29,7 +29,8 @@ def make(workspace: Workspace) -> list[Path]:
     for (left, right), step in zip(grid, steps, strict=True):
         agent, _ = load_agent(run.path, f"step-{step}")
         toy_panels(left, right, greedy_heights(agent), agent)
-        left.set_ylabel(f"{step / 1000:g}k steps")
+        right.set_ylim(-0.12, 0.12)
+        left.set_ylabel(f"{step / 1000:g}k steps", fontsize=9)
         rows += _rows(step, left.lines[0], "episode", "step", "height")
         rows += _rows(step, right.lines[0], "policy", "height", "action")
     _label(grid)
@@ -57,8 +58,8 @@ def _rows(checkpoint: int, line: Any, panel: str, x: str, y: str) -> list[dict[s
 
 
 def _label(grid: Any) -> None:
-    grid[0][0].set_title("height in a greedy episode (red: the goal)")
-    grid[0][1].set_title("action chosen at each height (green: the best)")
+    grid[0][0].set_title("height in a greedy episode", fontsize=10)
+    grid[0][1].set_title("action chosen at each height", fontsize=10)
     grid[-1][0].set_xlabel("step of the episode")
     grid[-1][1].set_xlabel("height of the tree")
 
@@ -66,7 +67,7 @@ def _label(grid: Any) -> None:
 def _caption(seed: int, group: Group) -> str:
     lengths = [f"{run.evaluations.lengths[-1]:.0f}" for run in group.runs]
     return (
-        f"CEC on GrowingTree, seed {seed}; training goes on from top to bottom. Greedy episodes of "
-        f"the last evaluation take {', '.join(lengths)} steps (seeds "
-        f"{', '.join(str(run.seed) for run in group.runs)}; 9 or 10 is the best there is)."
+        f"CEC on GrowingTree, seed {seed}; training goes on from top to bottom. Red: the goal; "
+        f"green: the best action. Greedy episodes of the last evaluation take {', '.join(lengths)} "
+        f"steps (seeds {', '.join(str(run.seed) for run in group.runs)}; 9 or 10 is the best)."
     )

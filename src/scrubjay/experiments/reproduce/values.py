@@ -35,11 +35,12 @@ def make(workspace: Workspace) -> list[Path]:
     env: Any = gymnasium.make(f"scrubjay/{TASK}-v0")
     maze = env.unwrapped.maze
     states = maze_states(*(np.array(corner) for corner in maze.corners()))
-    figure, grid = open_figure(len(groups), 3, (11.0, 3.6 * len(groups) + 0.9))
+    size = (11.0, 3.6 * len(groups) + 0.9)
+    figure, grid = open_figure(len(groups), 4, size, width_ratios=(1, 1, 1, 0.06))
     rows: list[dict[str, Any]] = []
     for line, (name, group) in zip(grid, groups.items(), strict=True):
         run = group.runs[0]
-        for axes, step in zip(line, run.config["checkpoint_steps"], strict=True):
+        for axes, step in zip(line, run.config["checkpoint_steps"], strict=False):
             values = values_of(run, int(step), states)
             arrows = draw_value_arrows(axes, maze, states, values, longest=1.0)
             draw_goals(axes, env)
@@ -56,8 +57,9 @@ def make(workspace: Workspace) -> list[Path]:
             *workspace.left_out(SHOWN, [TASK]),
         ]
     )
+    for line in grid:
+        figure.colorbar(arrows, cax=line[-1], label="value")
     add_caption(figure, caption)
-    figure.colorbar(arrows, ax=grid, shrink=0.7, label="value")
     return workspace.save("values", Drawing(figure, rows, caption))
 
 

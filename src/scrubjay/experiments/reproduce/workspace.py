@@ -68,14 +68,14 @@ class Workspace:
 
     def left_out(self, methods: Iterable[str], tasks: Sequence[str]) -> list[str]:
         """What a figure lacks, in sentences for its caption."""
-        sentences = []
+        parts = []
         for method in methods:
             fitting = [task for task in tasks if METHODS[method].suits(task)]
             absent = [task for task in fitting if self.group(method, task) is None]
             if absent:
                 where = "" if absent == fitting else f" on {', '.join(map(paper_name, absent))}"
-                sentences.append(f"Not run: {METHODS[method].label}{where}.")
-        return [*sentences, *self.broken(tasks)]
+                parts.append(METHODS[method].label.strip() + where)
+        return [*([f"Not run: {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
 
     def broken(self, tasks: Iterable[str]) -> list[str]:
         """Runs that exist and cannot be used."""
