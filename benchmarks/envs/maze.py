@@ -1,16 +1,14 @@
 """How fast the mazes step through `gym.make`, what they cost to create, and their memory.
 
-    python benchmarks/envs/maze.py
+    python -m benchmarks.envs.maze
 
 The pure physics is one `mj_step` from each state that the random policy passes through, so that it
 meets the same contacts with walls. Both runs alternate and the least time of each counts: what
 other programs take in between belongs to neither.
 """
 
-import json
 import multiprocessing
 import os
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import scrubjay.envs.point_maze  # noqa: F401  imported here: creating a task shall not count it
+from benchmarks.common import write_results
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "envs_maze.json"
 STEPS = 5000
 REPEATS = 15
 TARGETS = {"PointUMaze_steps_per_second": 25_000, "creation_ms": 100.0, "rss_of_64_mb": 80.0}
@@ -126,20 +124,14 @@ def memory_mb(task_id: str) -> dict[str, float]:
 
 def main() -> None:
     fresh = multiprocessing.get_context("spawn")
-    results: dict[str, Any] = {
-        "python": platform.python_version(),
-        "mujoco": mujoco.__version__,
-        "machine": platform.machine(),
-        "targets": TARGETS,
-    }
+    results: dict[str, Any] = {"targets": TARGETS}
     for name in ("PointUMaze", "Point4Rooms", "Point4RoomsOneGoal"):
         task_id = f"scrubjay/{name}-v0"
         with fresh.Pool(1) as pool:  # memory that an earlier task gave back would count as none
             memory = pool.apply(memory_mb, (task_id,))
         results[name] = {**creation_ms(task_id), **step_costs(task_id), **memory}
         print(name, *(f"{key} {value:.5g}" for key, value in results[name].items()), sep="\n  ")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    write_results("envs_maze", results)
 
 
 if __name__ == "__main__":

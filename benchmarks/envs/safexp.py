@@ -1,16 +1,14 @@
 """How much the Safexp tasks cost beyond their physics, to create, and in memory.
 
-    python benchmarks/envs/safexp.py
+    python -m benchmarks.envs.safexp
 
 The pure cost of a step is ten `mj_step` and one `mj_forward` on the same model, with the same
 actions from the same start, so that both runs pass through the same states. The two alternate and
 the least time of each counts: what other programs take in between belongs to neither.
 """
 
-import json
 import multiprocessing
 import os
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +19,8 @@ import mujoco
 import numpy as np
 
 import scrubjay.envs.safexp  # noqa: F401  imported here: creating a task shall not count it
+from benchmarks.common import write_results
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "envs_safexp.json"
 STEPS = 500
 REPEATS = 15
 TARGETS = {"ratio": 1.15, "creation_ms": 100.0, "rss_of_64_mb": 80.0}
@@ -109,20 +107,14 @@ def memory_mb(task_id: str) -> dict[str, float]:
 
 def main() -> None:
     fresh = multiprocessing.get_context("spawn")
-    results: dict[str, Any] = {
-        "python": platform.python_version(),
-        "mujoco": mujoco.__version__,
-        "machine": platform.machine(),
-        "targets": TARGETS,
-    }
+    results: dict[str, Any] = {"targets": TARGETS}
     for name in ("SafexpPointGoal", "SafexpCarGoal"):
         task_id = f"scrubjay/{name}-v0"
         with fresh.Pool(1) as pool:  # memory that an earlier task gave back would count as none
             memory = pool.apply(memory_mb, (task_id,))
         results[name] = {**creation_ms(task_id), **step_costs(task_id), **memory}
         print(name, *(f"{key} {value:.3g}" for key, value in results[name].items()), sep="\n  ")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    write_results("envs_safexp", results)
 
 
 if __name__ == "__main__":

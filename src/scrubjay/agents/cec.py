@@ -34,7 +34,7 @@ from scrubjay.agents.decision import (
 )
 from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule, as_schedule
-from scrubjay.embedding import Embedding, load_embedding
+from scrubjay.embedding import Embedding, Identity, load_embedding
 from scrubjay.memory import EpisodicMemory, Outcome
 from scrubjay.randomness import Stream, generator
 
@@ -244,7 +244,9 @@ class CECEpisode:
         self._agent = agent
         self._rng = generator(agent.seed, Stream.POLICY, environment, number)
         self._vector = np.empty(agent._flattener.size)
-        self._key = np.empty(agent.embedding.key_dim)
+        # an identity has nothing to copy when both are one array
+        identity = isinstance(agent.embedding, Identity)
+        self._key = self._vector if identity else np.empty(agent.embedding.key_dim)
         self._arrays = agent._buffers.get(environment) or episode_arrays(
             BLOCK, agent.embedding.key_dim, agent.action_box.size
         )

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class Flattener:
@@ -26,7 +27,15 @@ class Flattener:
     def into(self, observation: Any, out: Vector) -> None:
         """Write the observation into `out`; a wrong shape or type is a clear error."""
         if self.keys is None:
-            _copy(observation, self.shapes[0], out)
+            # the commonest case, without questions that cost more than the copy
+            if (
+                type(observation) is np.ndarray
+                and observation.shape == out.shape
+                and (observation.dtype is FLOAT64 or observation.dtype is FLOAT32)
+            ):
+                out[:] = observation
+            else:
+                _copy(observation, self.shapes[0], out)
             return
         start = 0
         for key, shape, size in zip(self.keys, self.shapes, self.sizes, strict=True):

@@ -19,7 +19,8 @@ class Identity(Embedding):
         return bounds
 
     def embed(self, vector: Vector, out: Vector) -> None:
-        out[:] = vector
+        if out is not vector:
+            out[:] = vector
 
 
 class SelectKeys(Identity):

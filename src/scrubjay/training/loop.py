@@ -76,18 +76,20 @@ class Loop:
         self.agent, self.source, self.budget = agent, source, budget
         self.session, self.callbacks, self.guard = session, callbacks, guard
         self.lanes = [Lane(index) for index in range(source.n_environments)]
+        self._watched = bool(callbacks)
+        self._n_open = 0
 
     def run(self) -> None:
         """Ends with every episode finished, unless somebody stops it in between."""
         self.session.begin()
         self._begin(self.lanes)
-        while any(lane.episode is not None for lane in self.lanes):
+        while self._n_open:
             ended = self._step()
             for lane, step in ended:
                 self._finish(lane, step)
             if self.agent.num_timesteps >= self.session.next_event:
                 self.session.handle_events()
-            if (self.callbacks and not self.callbacks.step()) or self.guard.requested:
+            if (self._watched and not self.callbacks.step()) or self.guard.requested:
                 return
             if ended:
                 self._begin([lane for lane, _ in ended])
@@ -104,9 +106,10 @@ class Loop:
             # Without an observation this was the dummy step that brings the first one; without an
             # episode the lane only waits for the others: neither is stored, neither is counted.
             if lane.episode is not None and lane.observation is not None:
-                lane.episode.record(float(reward))
+                reward = float(reward)
+                lane.episode.record(reward)
                 lane.length += 1
-                lane.total_reward += float(reward)
+                lane.total_reward += reward
                 self.agent.num_timesteps += 1
             lane.observation = observation
             if terminated or truncated:
@@ -122,6 +125,7 @@ class Loop:
             lane.total_reward, bool(step.terminated), bool(step.truncated), success_of(step.info),
         )  # fmt: skip
         lane.episode = None
+        self._n_open -= 1
         self.callbacks.rollout_end()
         self.session.episode_finished(record, totals)
 
@@ -134,13 +138,14 @@ class Loop:
         episodes: list[Episode | None] = [None] * len(lanes)
         if not self.budget.spent:
             episodes = [self.agent.begin_episode(lane.index) for lane in lanes]
-        elif all(lane.episode is None for lane in self.lanes):
+        elif self._n_open == 0:
             return
         seeds = [self._reset_seed(lane, ep) for lane, ep in zip(lanes, episodes, strict=True)]
         observations = self.source.reset([lane.index for lane in lanes], seeds)
         for lane, episode, observation in zip(lanes, episodes, observations, strict=True):
             if episode is not None:
                 lane.begin(episode, observation)
+                self._n_open += 1
                 self.callbacks.rollout_start()
 
     def _reset_seed(self, lane: Lane, episode: Episode | None) -> int:
