@@ -44,12 +44,14 @@ class Corridor(gym.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 class Drift(gym.Env[npt.NDArray[np.float64], npt.NDArray[Any]]):
     """A point that is pushed about from a random start; episodes end at the edge or in time."""
 
-    def __init__(self, dim: int = 2, limit: int = 40, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, dim: int = 2, limit: int = 40, dtype: Any = np.float32, edge: float = 1.5
+    ) -> None:
         self.observation_space = gym.spaces.Box(-10, 10, (dim,), np.float64)
         low = np.linspace(-1, -0.1, dim).astype(dtype)
         high = np.linspace(0.5, 0.1, dim).astype(dtype)
         self.action_space = gym.spaces.Box(low, high, dtype=dtype)
-        self.limit = limit
+        self.limit, self.edge = limit, edge
         self.received: list[npt.NDArray[Any]] = []
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
@@ -62,7 +64,7 @@ class Drift(gym.Env[npt.NDArray[np.float64], npt.NDArray[Any]]):
         self.received.append(action.copy())
         self.point = self.point + 0.3 * np.asarray(action, np.float64) + 0.05
         self.time += 1
-        ended = bool(np.abs(self.point).max() > 1.5)
+        ended = bool(np.abs(self.point).max() > self.edge)
         reward = float(self.point.sum()) if ended else -0.01
         return self.point.copy(), reward, ended, self.time >= self.limit, {"is_success": ended}
 

@@ -84,7 +84,8 @@ def test_a_whole_training_equals_the_naive_one(settings):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_so_it_is_in_three_dimensions_with_long_episodes(dtype):
     # episodes of more than 64 steps need a second block of draws, of more than 128 longer buffers
-    agent, naive = both(lambda: Drift(3, 150, dtype), 900, d=0.1, uniform=True)
+    agent, naive = both(lambda: Drift(3, 150, dtype, edge=1e6), 600, d=0.5)
+    assert agent.n_episodes == 4
     assert_same(agent, naive)
 
 
