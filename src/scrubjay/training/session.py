@@ -296,6 +296,7 @@ class Session:
         return {
             "timesteps": self.agent.num_timesteps,
             "episodes": self.agent.n_episodes,
+            "dropped_episodes": getattr(self.agent, "n_dropped_episodes", 0),
             "first_success_step": self.statistics.first_success_step,
             "first_greedy_success_step": self.first_greedy_success_step,
             "seconds": self._clock.totals(),
