@@ -1,5 +1,6 @@
 """GrowingTree: a greedy episode, and the action chosen at each height, ten times in a training."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,10 @@ def make(workspace: Workspace) -> list[Path]:
     rows = []
     for (left, right), step in zip(grid, steps, strict=True):
         agent, _ = load_agent(run.path, f"step-{step}")
-        toy_panels(left, right, greedy_heights(agent), agent)
+        with warnings.catch_warnings():
+            # before the first finished episode there is nothing to draw, which is seen
+            warnings.filterwarnings("ignore", message="the memory is empty")
+            toy_panels(left, right, greedy_heights(agent), agent)
         right.set_ylim(-0.12, 0.12)
         left.set_ylabel(f"{step / 1000:g}k steps", fontsize=9)
         rows += _rows(step, left.lines[0], "episode", "step", "height")

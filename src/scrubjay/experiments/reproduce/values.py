@@ -22,6 +22,10 @@ from scrubjay.experiments.state_figures import (
 
 TASK = "PointUMaze"
 SHOWN = ("cec", "sac")
+HOW = {
+    "cec": "CEC: the value of the nearest row within n*d, blank where there is none.",
+    "sac": "SAC: the smaller critic at its own action.",
+}
 
 
 def plan(workspace: Workspace) -> list[RunConfig]:
@@ -50,9 +54,8 @@ def make(workspace: Workspace) -> list[Path]:
     caption = " ".join(
         [
             f"An arrow is a position and heading, as long as its value (at most 1, the return of "
-            f"the goal; larger values are drawn as 1, negative ones not at all). Seeds: {seeds}. "
-            "CEC: the value of the nearest row within n*d, blank where there is none. SAC: the "
-            "smaller critic at its own action.",
+            f"the goal; larger values are drawn as 1, negative ones not at all). Seeds: {seeds}.",
+            *(HOW[name] for name in groups),
             *workspace.honesty(),
             *workspace.left_out(SHOWN, [TASK]),
         ]
@@ -67,7 +70,7 @@ def values_of(run: RunData, step: int, states: Array) -> Array:
     """What the agent of a checkpoint expects of each state."""
     agent, config = load_agent(run.path, f"step-{step}")
     if config.agent == "cec":
-        return state_values(agent, states)
+        return state_values(agent, states) if len(agent.memory) else np.full(len(states), np.nan)
     critics = importlib.import_module("scrubjay.deep.values")
     observations = states.astype(agent.observation_space.dtype)
     return np.asarray(critics.state_values(agent, observations), dtype=np.float64)
