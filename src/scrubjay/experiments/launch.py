@@ -14,6 +14,7 @@ from scrubjay.embedding import load_embedding
 from scrubjay.envs.catalog import find_task
 from scrubjay.experiments.presets import PRESETS, preset
 from scrubjay.memory import read_archive
+from scrubjay.optional import require
 from scrubjay.training import RunFolder, RunFolderError, train
 
 MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {"cec": CEC}
@@ -96,6 +97,8 @@ def start(config: RunConfig, out: str | PathLike[str], command: str = "", **show
     """Run a new run to its end and return the trained agent. `show`: progress_bar."""
     if config.agent in DEEP_AGENTS:
         return _deep().start(config, out, command, **show)
+    if config.tensorboard:
+        require("tensorboard", "tensorboard")  # before anything is created
     env = config.make_training_env()
     agent = config.make_agent(env)
     folder = RunFolder.create(out, _as_json(config, agent), command)
