@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -25,7 +26,7 @@ class MemoryMachine(RuleBasedStateMachine):
         threshold=st.sampled_from([0.0, 0.5, 1.0, 1.5]),
         rule_name=st.sampled_from(["replace_if_better", "replace_if_better", "append"]),
         recency=st.sampled_from(["write", "hit", "never"]),
-        grid=st.sampled_from([1, 2, 4, 30, None]),
+        grid=st.sampled_from([1, 2, 3, 4, 30, None]),
     )
     def start(self, dim, capacity, threshold, rule_name, recency, grid):
         self.dim, self.grid = dim, grid
@@ -161,3 +162,25 @@ MemoryMachine.TestCase.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestMemory = MemoryMachine.TestCase
+
+
+@pytest.mark.parametrize("recency", ["write", "hit", "never"])
+@pytest.mark.parametrize("rule_name", ["replace_if_better", "append"])
+@pytest.mark.parametrize(("dim", "grid", "capacity"), [(1, 40, 30), (2, 6, 70), (4, 3, 150)])
+def test_long_runs(recency, rule_name, dim, grid, capacity):
+    """The machine again, seeded and where hits and evictions mix."""
+    rng = np.random.default_rng([dim, capacity])
+    machine = MemoryMachine()
+    machine.start(dim, capacity, 0.5, rule_name, recency, grid)
+    for _ in range(30):
+        seed = int(rng.integers(2**32))
+        machine.write(seed, None)
+        machine.write_many(seed, 5)
+        machine.write_episode(seed, 10, 0.99, 0.5)
+        machine.query(seed, 4, 1.0)
+        machine.touch(seed, 2)
+        machine.set_values(seed, 2)
+        machine.same_content()
+    machine.go_on_with_a_copy("file")
+    machine.write_many(5, 20)
+    machine.same_content()

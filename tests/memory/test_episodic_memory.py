@@ -83,21 +83,24 @@ def test_returns_add_up_in_float64():
 
 
 @pytest.mark.parametrize(
-    ("recency", "evicted"), [("write", [1, 0, 2]), ("hit", [0, 1, 2]), ("never", [0, 1, 2])]
+    ("recency", "evicted"), [("write", [1, 2, 0]), ("hit", [2, 0, 1]), ("never", [0, 1, 2])]
 )
 def test_recency_decides_who_goes(recency, evicted):
     memory = EpisodicMemory(1, capacity=3, recency=recency, columns={})
-    memory.write_many([[0], [1], [2]], [0, 0, 5])
-    if recency == "hit":
-        memory.write([1], -1.0)  # kept, and refreshed
-        memory.write([2], -1.0)
-    else:
-        memory.write([0], 1.0)  # replaced
-        memory.write([2], -1.0)  # kept
-        memory.touch([2])
+    memory.write_many([[0], [1], [2]], [0, 0, 0])
+    assert memory.write([0], 1.0)[1] == Outcome.REPLACED
+    assert memory.write([1], -1.0)[1] == Outcome.KEPT
     rows, outcomes = memory.write_many([[10], [11], [12]], [0, 0, 0])
     assert rows.tolist() == evicted
     assert outcomes.tolist() == [Outcome.EVICTED] * 3
+
+
+@pytest.mark.parametrize("recency", ["write", "hit", "never"])
+def test_touch_makes_rows_recent_whatever_the_rule(recency):
+    memory = EpisodicMemory(1, capacity=4, recency=recency, columns={})
+    memory.write_many([[0], [1], [2], [3]], np.zeros(4))
+    memory.touch([2, 0, 2])
+    assert memory.recency_order().tolist() == [1, 3, 0, 2]
 
 
 def test_reading_changes_nothing():
