@@ -17,7 +17,9 @@ PARTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example:\n  scrubjay doctor\n\nExits with 1 when something is known to be broken."
+    parser.epilog = (
+        "example:\n  scrubjay doctor\n\nExits with 1 when something is known to be broken."
+    )
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
