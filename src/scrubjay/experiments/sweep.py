@@ -115,7 +115,7 @@ def prepare(configs: Iterable[RunConfig]) -> None:
         if config.agent in MEMORY_AGENTS:
             config.make_agent(env).warm_up()
         elif config.agent in DEEP_AGENTS:
-            importlib.import_module("scrubjay.deep")
+            importlib.import_module("scrubjay.deep.launch")
         env.close()
     seconds = time.perf_counter() - begin
     if seconds > 5:

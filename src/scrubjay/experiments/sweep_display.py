@@ -73,14 +73,14 @@ class Bar(Display):
 
     def __init__(self, runs: Sequence[Run], jobs: int, pace: "Pace") -> None:
         super().__init__(runs, jobs, pace)
-        form = "{desc} {percentage:3.0f}%|{bar}| {postfix}"
+        form = "{percentage:3.0f}%|{bar:24}| {desc}"
         total = sum(run.config.steps for run in runs)
         self._bar = tqdm(total=total, dynamic_ncols=True, bar_format=form, file=sys.stderr)
 
     def show(self) -> None:
         done = sum(min(run.steps(), run.config.steps) for run in self.runs)
-        self._bar.set_description_str(self.counts(), refresh=False)
-        self._bar.set_postfix_str(f"{self.left()}{self.in_flight()}", refresh=False)
+        text = f"{self.counts()}, {self.left()}{self.in_flight()}"
+        self._bar.set_description_str(text, refresh=False)
         self._bar.update(done - self._bar.n)
         self._bar.refresh()
 

@@ -18,8 +18,9 @@ PREFACE = """# The paper and this library
 
 Returns of greedy episodes (GrowingTree: steps to the goal). Ours: mean ± standard error over the
 seeds, then the interquartile mean with its 95% stratified-bootstrap interval; with fewer than three
-seeds the single values. The paper's values are read off its figures: mean of 5 runs at 100,000
-steps, ± one standard error where it could be read.
+seeds the single values. The paper's values are read off its authors' figures by eye (smoothed
+curves, to about 0.02 of the axis): mean of 5 runs at 100,000 steps, ± one standard error where it
+could be read.
 
 """
 

@@ -70,7 +70,7 @@ def _reaches_the_paper(curves: Sequence[Curve]) -> bool:
 def _mark_note(panels: Mapping[str, Sequence[Curve]]) -> list[str]:
     if not any(_reaches_the_paper(curves) for curves in panels.values()):
         return []
-    return ["Faint diamonds: the paper's values at 100k, read off its figures."]
+    return ["Faint diamonds: the authors' values at 100k, read off their figures."]
 
 
 def _mark(axes: Any, curves: Sequence[Curve], labels: Sequence[str]) -> list[dict[str, Any]]:

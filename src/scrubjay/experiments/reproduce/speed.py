@@ -7,7 +7,7 @@ import numpy as np
 
 from scrubjay.experiments.figures import save_result
 from scrubjay.experiments.launch import RunConfig
-from scrubjay.experiments.reproduce.methods import DRAWN, METHODS
+from scrubjay.experiments.reproduce.methods import DRAWN, METHODS, PAPER_METHODS
 from scrubjay.experiments.reproduce.tables import markdown
 from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import Group, RunData, evaluation_curve
@@ -25,7 +25,7 @@ with `--jobs 1`.
 
 
 def plan(workspace: Workspace) -> list[RunConfig]:
-    return workspace.plan(("cec", "sac", "emac"), (TASK,))
+    return workspace.plan(DRAWN, (TASK,))
 
 
 def make(workspace: Workspace) -> list[Path]:
@@ -33,7 +33,7 @@ def make(workspace: Workspace) -> list[Path]:
     rows = [measure(group) for group in (*groups, workspace.peer(TASK)) if group is not None]
     if not rows:
         raise workspace.nothing("speed")
-    said = [*workspace.honesty(), *workspace.left_out(("cec", "sac", "emac"), [TASK])]
+    said = [*workspace.honesty(), *workspace.left_out(PAPER_METHODS, [TASK])]
     notes = "".join(f"\n{note}\n" for note in said)
     page = f"{PREFACE}{markdown(with_ratios(rows))}\n{notes}"
     stem = workspace.out / "table-speed"
