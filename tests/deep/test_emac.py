@@ -69,8 +69,18 @@ def test_without_memory_and_priorities_it_is_ddpg_bit_for_bit(timeouts):
 
 @pytest.mark.parametrize("settings", [{"alpha": 0.1, "beta": 0.0}, {"alpha": 0.0, "beta": 0.5}])
 def test_memory_and_priorities_each_change_what_is_learned(settings):
-    neutral = {"alpha": 0.0, "beta": 0.0}
-    assert networks_differ(make_emac(**neutral).learn(300), make_emac(**settings).learn(300))
+    first, second = (
+        make_emac(**chosen, learning_starts=200).learn(420)
+        for chosen in ({"alpha": 0.0, "beta": 0.0}, settings)
+    )
+    assert networks_differ(first, second)
+
+
+def test_the_first_updates_draw_uniformly():
+    """As many as there are warm-up steps: until then beta changes nothing."""
+    first, second = (make_emac(beta=beta).learn(450) for beta in (0.0, 0.5))
+    assert first._n_updates == 200 < second.episodes.uniform_draws == 250
+    assert_same_networks(first, second)
 
 
 def test_same_seed_same_networks():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.buffers import ReplayBuffer
 
 from scrubjay.deep import EMAC, EpisodicReplayBuffer
 from scrubjay.deep.replay import DictEpisodicReplayBuffer, priorities
@@ -118,6 +119,14 @@ def test_draws_know_the_newest_episode():
     assert set(buffer._draw(50)) == {1}
 
 
+def test_first_draws_are_uniform():
+    buffer, rng = make_buffer(alpha=0.0, beta=1.0, uniform_draws=2), np.random.default_rng(0)
+    for reward in (1.0, 1e9):
+        add_episode(buffer, [reward], rng)
+    batches = [set(buffer.sample(64).rewards.flatten().tolist()) for _ in range(3)]
+    assert batches == [{1.0, 1e9}, {1.0, 1e9}, {1e9}]
+
+
 def test_batch_carries_the_mixed_target():
     buffer, rng = make_buffer(alpha=0.25, beta=0.0, gamma=0.9), np.random.default_rng(0)
     add_episode(buffer, rng.normal(size=30), rng)
@@ -139,7 +148,7 @@ def test_one_update_has_the_gradient_of_the_two_term_loss():
         "MlpPolicy",
         gymnasium.make("Pendulum-v1"),
         alpha=alpha,
-        learning_starts=10_000,
+        learning_starts=10_000,  # and so many uniform draws
         batch_size=64,
         seed=0,
         device="cpu",
@@ -160,7 +169,7 @@ def test_one_update_has_the_gradient_of_the_two_term_loss():
 def two_term_gradients(model, alpha):
     buffer = model.replay_buffer
     np.random.seed(5)  # noqa: NPY002
-    batch = buffer._get_samples(buffer._draw(64))
+    batch = ReplayBuffer.sample(buffer, 64)
     pairs = np.concatenate([batch.observations.numpy(), batch.actions.numpy()], axis=1)
     q_m = torch.as_tensor(buffer.memory.read(pairs)[:, None], dtype=torch.float32)
     with torch.no_grad():

@@ -168,7 +168,10 @@ def test_a_stopped_run_says_so_and_starts_again(tmp_path, number, status):
     process = subprocess.Popen([sys.executable, "-c", program, str(path)], stderr=subprocess.PIPE)
     wait_for(lambda: (path / "checkpoints" / "step-300.zip").exists(), process)
     process.send_signal(signal.Signals[number])
-    process.communicate(timeout=60)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode != 0
     assert json.loads((path / "manifest.json").read_text())["status"] == status
     if number == "SIGINT":

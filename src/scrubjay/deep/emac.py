@@ -23,8 +23,9 @@ class EMAC(DDPG):
     (the exponent of the return in the probability of a replay), `n_neighbors` k, `key_dim` the
     dimension of the projected pairs. Defaults are the authors' for Walker2d and InvertedPendulum.
     `noise_std` is in units of an action box scaled to [-1, 1]. `timeouts="terminal"` takes a
-    time-out for an end, as the authors do; "bootstrap" does not. The return of a step is
-    discounted to the end of the episode (the authors cut it after 1000 steps).
+    time-out for an end, as the authors do; "bootstrap" does not. The first `learning_starts`
+    gradient steps draw uniformly, as the authors' do. The return of a step is discounted to the end
+    of the episode (the authors cut it after 1000 steps).
 
     With alpha = 0 and beta = 0 this is DDPG with a replay buffer that is filled at episode ends.
     `policy` is "MlpPolicy", or "MultiInputPolicy" for observations that are dicts of boxes, whose
@@ -70,6 +71,7 @@ class EMAC(DDPG):
                 "gamma": gamma,
                 "alpha": alpha,
                 "beta": beta,
+                "uniform_draws": learning_starts,
                 "n_neighbors": n_neighbors,
                 "key_dim": key_dim,
                 "timeouts": timeouts,

@@ -45,6 +45,8 @@ class EpisodicReplayBuffer(ReplayBuffer):
     - `beta`: a transition with return q is drawn with a probability in proportion to
       (q - min(0, min q))^beta, so the worst one never if anything is negative; 0 draws uniformly,
       and so does a buffer whose returns are all the same nothing.
+    - `uniform_draws`: so many batches are drawn uniformly before priorities count. EMAC's authors
+      compare their number of gradient steps with the number of warm-up steps, to this effect.
     - `n_neighbors`, `key_dim`, `seed`: the memory's k, the dimension of its keys, its projection.
     - `timeouts`: "terminal" takes a time-out for the end (EMAC's authors); "bootstrap" goes on
       with the critic's value there, which is to be set as `last_value` before the last `add`.
@@ -62,6 +64,7 @@ class EpisodicReplayBuffer(ReplayBuffer):
         gamma: float = 0.99,
         alpha: float = 0.1,
         beta: float = 0.5,
+        uniform_draws: int = 0,
         n_neighbors: int = 2,
         key_dim: int = 4,
         timeouts: str = "terminal",
@@ -78,6 +81,7 @@ class EpisodicReplayBuffer(ReplayBuffer):
             handle_timeout_termination=timeouts == "bootstrap",
         )
         self.gamma, self.alpha, self.beta, self.timeouts_as = gamma, alpha, beta, timeouts
+        self.uniform_draws, self.n_draws = uniform_draws, 0
         self.memory = PairMemory(
             spaces.flatdim(observation_space) + self.action_dim,
             capacity=self.buffer_size,
@@ -144,7 +148,8 @@ class EpisodicReplayBuffer(ReplayBuffer):
                 "this buffer takes whole episodes and none has ended yet: "
                 "learning_starts must not be less than the longest episode"
             )
-        if self.beta == 0:
+        self.n_draws += 1
+        if self.beta == 0 or self.n_draws <= self.uniform_draws:
             return self._with_memory(super().sample(batch_size, env))
         return self._with_memory(self._get_samples(self._draw(batch_size), env))
 
