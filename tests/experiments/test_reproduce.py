@@ -174,6 +174,7 @@ def test_speed_counts_training_seconds(paper_runs, tmp_path):
     assert [row["times the first"] for row in with_ratios(found)] == ["1.0", "300.0"]
     never = {**found[1], "reached": "no"}
     assert with_ratios([found[0], never])[1]["times the first"] == "at least 300.0"
+    assert with_ratios([never, found[0]])[1]["times the first"] == "-"
 
 
 def test_unfinished_damaged_and_foreign_runs_are_left_out_and_named(paper_runs, tmp_path, capsys):

@@ -239,5 +239,6 @@ def test_time_left_is_estimated_from_runs_of_the_same_kind():
     # the longest run alone takes that long, however many jobs there are
     assert Pace({("cec", "a"): 2.0}).left(runs, 8) == pytest.approx(200.0)
     # an agent's other task stands in for one that is not known
-    assert Pace({("cec", "a"): 1.0, ("sac", "a"): 9.0}).of(("sac", "b")) == 9.0
+    other = Shown("waiting", 0, ("sac", "b"))
+    assert Pace({("cec", "a"): 1.0, ("sac", "a"): 9.0}).left([other], 1) == pytest.approx(900.0)
     assert (duration(30), duration(600), duration(7200)) == ("30 s", "10 min", "2.0 h")

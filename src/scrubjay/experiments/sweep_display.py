@@ -102,22 +102,27 @@ class Pace:
         self.known[kind] = seconds
 
     def left(self, runs: Sequence[Run], jobs: int) -> float | None:
-        for run in runs:
-            if run.state == "running" and run.steps():
-                self.known.setdefault(run.kind, (time.monotonic() - run.began) / run.steps())
         open_runs = [run for run in runs if run.state in ("waiting", "running", "elsewhere")]
-        if open_runs and not self.known:
+        known = {**_observed(open_runs), **self.known}
+        if open_runs and not known:
             return None
         seconds: list[float] = [
-            max(run.config.steps - run.steps(), 0) * self.of(run.kind) for run in open_runs
+            max(run.config.steps - run.steps(), 0) * _nearest(run.kind, known) for run in open_runs
         ]
         return max(sum(seconds) / jobs, max(seconds, default=0.0))
 
-    def of(self, kind: tuple[str, str]) -> float:
-        """A kind's own pace, else the mean of its agent's, else of all."""
-        agent = [pace for known, pace in self.known.items() if known[0] == kind[0]]
-        near = agent or list(self.known.values())
-        return self.known.get(kind, sum(near) / len(near))
+
+def _observed(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    """The pace of runs that have come some way."""
+    going = [(run, run.steps()) for run in runs if run.state == "running"]
+    return {run.kind: (time.monotonic() - run.began) / steps for run, steps in going if steps}
+
+
+def _nearest(kind: tuple[str, str], known: Mapping[tuple[str, str], float]) -> float:
+    """A kind's own pace, else the mean of its agent's, else of all."""
+    agent = [pace for other, pace in known.items() if other[0] == kind[0]]
+    near = agent or list(known.values())
+    return known.get(kind, sum(near) / len(near))
 
 
 def open_display(

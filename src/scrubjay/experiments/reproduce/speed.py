@@ -65,7 +65,7 @@ def train_seconds(run: RunData, step: float) -> float:
 
 def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every method against the first, which is CEC where it was run."""
-    first = rows[0]["training seconds"]
+    first = rows[0]["training seconds"] if rows[0]["reached"] == "yes" else 0.0
     return [{**row, "times the first": _ratio(row, first)} for row in rows]
 
 

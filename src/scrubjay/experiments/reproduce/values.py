@@ -39,7 +39,7 @@ def make(workspace: Workspace) -> list[Path]:
     env: Any = gymnasium.make(f"scrubjay/{TASK}-v0")
     maze = env.unwrapped.maze
     states = maze_states(*(np.array(corner) for corner in maze.corners()))
-    size = (11.0, 3.6 * len(groups) + 0.9)
+    size = (11.0, 4.1 * len(groups) + 0.8)
     figure, grid = open_figure(len(groups), 4, size, width_ratios=(1, 1, 1, 0.06))
     rows: list[dict[str, Any]] = []
     for line, (name, group) in zip(grid, groups.items(), strict=True):
