@@ -15,7 +15,7 @@ from scrubjay.memory import archive
 
 START = [
     "train", "cec", "SparseMountainCar", "--steps", "15000", "--seed", "2", "--eval-freq", "2000",
-    "--eval-episodes", "2", "--log-freq", "700", "--checkpoint-freq", "1000",
+    "--eval-episodes", "2", "--log-freq", "2500", "--checkpoint-freq", "1000",
     "--checkpoint-steps", "3000", "--quiet", "--out",
 ]  # fmt: skip
 
@@ -60,17 +60,19 @@ def assert_same_run(folder, undisturbed, capsys):
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_and_resumed(seed, undisturbed, tmp_path, capsys):
-    folder, rng, killed = tmp_path / "run", random.Random(seed), 0
-    for _ in range(5):
+    folder, rng, stood = tmp_path / "run", random.Random(seed), []
+    last = folder / "checkpoints" / "last.scrub"
+    # one kill while it still starts, then some while it trains
+    for file in (folder / "manifest.json", last, last, last):
         with open_process(folder) as process:
-            wait_until_it_writes(folder / "manifest.json", process)
-            time.sleep(rng.uniform(0.0, 0.25))
+            wait_until_it_writes(file, process)
+            time.sleep(rng.uniform(0.0, 0.1))
             process.kill()
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL
-        killed += 1
-    assert killed
+        stood.append(CEC.load(last).num_timesteps if last.exists() else 0)
+    assert len(set(stood)) > 1, "killed at different steps"
     finish(folder)
     assert_same_run(folder, undisturbed, capsys)
 
