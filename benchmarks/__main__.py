@@ -1,0 +1,41 @@
+"""All benchmarks, one after the other: `python -m benchmarks` (about half an hour, alone).
+
+numba's cache does not notice a change in a function of another file; a fresh cache folder does.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+MODULES = (
+    ("memory.calls",),
+    ("memory.against_others",),
+    ("memory.bytes_per_row",),
+    ("memory.soak",),
+    ("agent.overhead",),
+    ("agent.growing_tree",),
+    ("envs.maze",),
+    ("envs.safexp",),
+    ("agent.learning", "PointUMaze", "100000"),
+    ("agent.learning", "SafexpCarGoal", "30000"),
+    ("agent.published",),
+)
+
+
+def main() -> int:
+    failed = []
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        for module, *arguments in MODULES:
+            print(f"== {module} {' '.join(arguments)}", flush=True)
+            command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{module}", *arguments]
+            if subprocess.run(command, env=environment, check=False).returncode:
+                failed.append(module)
+    subprocess.run([sys.executable, "-m", "benchmarks.page"], check=True)
+    print(f"failed: {failed}" if failed else "all done; docs/benchmarks.md is new")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

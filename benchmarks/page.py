@@ -1,0 +1,183 @@
+"""docs/benchmarks.md out of the JSON in results/: `python -m benchmarks.page`."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import RESULTS
+
+PAGE = RESULTS.parent.parent / "docs" / "benchmarks.md"
+
+INTRODUCTION = """# Benchmarks
+
+Measured by `make bench` (each part also by the command named with it) and written by
+`python -m benchmarks.page` from `benchmarks/results/*.json`, which hold versions and hardware.
+Times vary between machines and moments; what is compared was measured side by side in one run.
+"""
+
+
+def load(name: str) -> Any:
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    lines = [list(header)]
+    lines.append(["---"] * len(lines[0]))
+    lines += [[cell(value) for value in row] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)
+
+
+def columns(results: list[dict[str, Any]], names: dict[str, str]) -> str:
+    return table(names, [[row.get(key) for key in names.values()] for row in results])
+
+
+def calls(results: Any) -> str:
+    names = {
+        "rows": "rows", "dimension": "dim", "`neighbors`": "neighbors", "batch": "neighbors_batch",
+        "`write`": "write", "batch of writes": "write_batch", "depth": "depth",
+    }  # fmt: skip
+    return (
+        "Microseconds of one call from Python on a full memory (k = 5, radius 0.1; each write that "
+        "adds also evicts), and per query of a compiled batch. Targets at 10^5 rows of dimension "
+        "3: 10, 4 for a batch, 10 for a write; at 10^6 three times that.\n\n"
+        + columns(results, names)
+    )
+
+
+def others(results: Any) -> str:
+    names = {
+        "index": "index", "rows": "rows", "dimension": "dim", "query us": "query_us",
+        "write us": "write_us", "a step us": "step_us", "recall": "recall",
+    }  # fmt: skip
+    return (
+        "CEC's workload: a query a step from Python, an episode's writes at its end. The others "
+        "never move or evict a key, which is less work; cKDTree is rebuilt.\n\n"
+        + columns(results["rows"], names)
+    )
+
+
+def bytes_per_row(results: Any) -> str:
+    names = {
+        "dimension": "dim", "actions": "actions", "needed": "needed_per_row",
+        "held": "held_per_row", "factor": "factor",
+        "worst while growing": "worst_factor_while_growing",
+    }  # fmt: skip
+    return (
+        "Bytes of a row: its key, value, stamp and payload, and what all arrays together hold for "
+        "it. Targets: 2.5 at full arrays, 5 while growing.\n\n" + columns(results, names)
+    )
+
+
+def soak(results: Any) -> str:
+    names = {
+        "writes": "writes", "us per write": "us_per_write", "depth": "depth",
+        "bytes": "nbytes", "resident bytes": "resident_bytes",
+    }  # fmt: skip
+    return (
+        "Ten million writes at capacity 100,000, invariants and brute-force answers checked after "
+        "each million.\n\n" + columns(results, names)
+    )
+
+
+def overhead(results: Any) -> str:
+    names = {
+        "rows meant": "rows", "rows held": "rows_in_memory", "embedding": "embedding",
+        "agent and loop us": "overhead_us", "steps a second": "steps_per_second",
+    }  # fmt: skip
+    return (
+        "What agent and loop add to the environment's own step, on a replayed walk that costs "
+        "next to nothing. Targets at 10^5 rows: 12 us with identity keys, 16 us with the running "
+        "normaliser; at most 4 times more from 10^4 to 10^6.\n\n" + columns(results, names)
+    )
+
+
+def published(results: Any) -> str:
+    return (
+        f"The same {results['steps']:,} steps of PointUMaze ({results['episodes']:,} episodes) "
+        f"through both agents: scrubjay {results['scrubjay_seconds']:.2f} s, the published design "
+        f"(Python lists, a tree rebuilt after each episode) "
+        f"{results['published_design_seconds']:.0f} s: **{results['ratio']:.0f} times**."
+    )
+
+
+def growing_tree(results: Any) -> str:
+    lengths = ", ".join(str(length) for length in results["lengths_at_100000"])
+    return (
+        f"Solved greedily at 10,000 steps in {results['solved_at_10000_of_first_seeds']} of the "
+        f"first {len(results['lengths_at_100000'])} seeds, and in "
+        f"{results['share_solved_at_10000_of_all_seeds']:.0%} of "
+        f"{len(results['lengths_at_10000'])}. Steps to the goal at 100,000: {lengths} "
+        "(the optimum is 9 or 10)."
+    )
+
+
+def learning(results: Any) -> str:
+    names = {
+        "seed": "seed", "success": "success", "steps an episode": "length",
+        "first success at": "first_success_step",
+        "first greedy success at": "first_greedy_success_step",
+        "training seconds": "train_seconds",
+    }  # fmt: skip
+    return (
+        f"{results['task']}, preset {results['preset']}, 20 greedy episodes at step "
+        f"{results['steps']:,}: mean success {results['mean_success']:.2f}.\n\n"
+        + columns(results["seeds"], names)
+    )
+
+
+def tasks(results: Any) -> str:
+    names = [name for name in results if name != "targets"]
+    keys = list(results[names[0]])
+    targets = ", ".join(f"{name} {value:g}" for name, value in results["targets"].items())
+    rows = [[key, *(results[name][key] for name in names)] for key in keys]
+    return f"Targets: {targets}.\n\n" + table(["", *names], rows)
+
+
+SECTIONS = (
+    ("Calls", "memory_calls", "benchmarks.memory.calls", calls),
+    ("Against other indexes", "memory_against_others", "benchmarks.memory.against_others", others),
+    ("Bytes", "memory_bytes", "benchmarks.memory.bytes_per_row", bytes_per_row),
+    ("Soak", "memory_soak", "benchmarks.memory.soak", soak),
+    ("Agent and loop", "agent_overhead", "benchmarks.agent.overhead", overhead),
+    ("Against the published design", "agent_published", "benchmarks.agent.published", published),
+    ("GrowingTree", "agent_growing_tree", "benchmarks.agent.growing_tree", growing_tree),
+    ("PointUMaze", "learning_PointUMaze", "benchmarks.agent.learning PointUMaze 100000", learning),
+    ("SafexpCarGoal", "learning_SafexpCarGoal", "benchmarks.agent.learning SafexpCarGoal 30000",
+     learning),
+    ("Mazes", "envs_maze", "benchmarks.envs.maze", tasks),
+    ("Safexp", "envs_safexp", "benchmarks.envs.safexp", tasks),
+)  # fmt: skip
+
+
+def section(title: str, name: str, command: str, write: Any) -> str:
+    content = load(name)
+    if content is None:
+        return f"## {title}\n\nNot measured yet: `python -m {command}`.\n"
+    versions, machine = content["versions"], content["hardware"]
+    origin = (
+        f"`python -m {command}`, {content['when'][:10]}, {machine['processor']}, Python "
+        f"{versions['python']}, numba {versions['numba']}, mujoco {versions.get('mujoco', '–')}"
+    )
+    return f"## {title}\n\n{write(content['results'])}\n\n{origin}\n"
+
+
+def main() -> None:
+    parts = [INTRODUCTION, *(section(*entry) for entry in SECTIONS)]
+    Path(PAGE).write_text("\n".join(parts), encoding="utf-8")
+    print(f"written: {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()
