@@ -53,7 +53,7 @@ def finished(tmp_path_factory):
 def test_run_folder_has_what_every_run_has(finished):
     path, _ = finished
     manifest = json.loads((path / "manifest.json").read_text())
-    assert (manifest["status"], manifest["agent"], manifest["seed"]) == ("finished", "SAC", 3)
+    assert (manifest["status"], manifest["agent"], manifest["seed"]) == ("finished", "sac", 3)
     assert manifest["timesteps"] == 1500
     assert manifest["episodes"] == len(rows(path, "episodes"))
     names = {file.name for file in (path / "checkpoints").iterdir()}
@@ -115,7 +115,7 @@ def test_a_finished_run_is_left_alone(finished):
     path, _ = finished
     assert is_finished(path)
     with pytest.raises(RunFolderError, match="finished run"):
-        start_run(path, {"agent": "SAC"})
+        start_run(path, {"agent": "sac"})
     with pytest.raises(RunFolderError, match="no checkpoint 'step-1'"):
         load_checkpoint(RunFolder.open(path), "step-1")
 

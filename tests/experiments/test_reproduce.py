@@ -12,10 +12,11 @@ import pytest
 
 from scrubjay.cli.main import main
 from scrubjay.experiments.launch import RunConfig
-from scrubjay.experiments.reproduce import EXPERIMENTS, methods, reproduce, tables
+from scrubjay.experiments.reproduce import EXPERIMENTS, methods, tables
 from scrubjay.experiments.reproduce.comparison import cell, paper_words
 from scrubjay.experiments.reproduce.methods import Budget, run_config
 from scrubjay.experiments.reproduce.paper_values import CURVES, DIMENSIONS, GROWING_TREE
+from scrubjay.experiments.reproduce.run import reproduce
 from scrubjay.experiments.reproduce.speed import measure, with_ratios
 from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import RunError, evaluation_curve

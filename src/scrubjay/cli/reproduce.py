@@ -7,8 +7,6 @@ from pathlib import Path
 
 from scrubjay.cli.main import FAILURE, CommandError, refuse
 
-OPTIONS = ("--quick", "--seeds", "--steps", "--jobs", "--runs", "--out", "--agents")
-
 EPILOG = """names:
 {names}
   all           everything above
@@ -17,7 +15,11 @@ Finished runs are never repeated and broken-off ones go on, so the same command 
 at any time. Runs that lie in the folder are always drawn, whoever made them.
 
 agents:
-{agents}
+  cec, sac, emac                     as in the paper
+  cec-published, cec-literal         other presets
+  cec-1000, cec-3000, cec-10000      fewer rows
+  cec-noisy-start                    Safexp tasks
+  sac-defaults, sac-her              Stable-Baselines3's settings; hindsight on FetchReach
 
 examples:
   scrubjay reproduce navigation --quick
@@ -29,11 +31,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from scrubjay.experiments.reproduce import EXPERIMENTS
-    from scrubjay.experiments.reproduce.methods import METHODS
 
     names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
-    agents = "\n".join(f"  {name:<16} {method.label}" for name, method in METHODS.items())
-    parser.epilog = EPILOG.format(names=names, agents=agents)
+    parser.epilog = EPILOG.format(names=names)
     add = parser.add_argument
     add("name", help="a figure or table of the paper, or all")
     add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
@@ -46,12 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    from scrubjay.experiments.reproduce import reproduce
     from scrubjay.experiments.reproduce.methods import METHODS, PAPER_METHODS, Budget
+    from scrubjay.experiments.reproduce.run import reproduce
     from scrubjay.experiments.reproduce.workspace import Workspace
     from scrubjay.training.run_folder import command_line
 
-    refuse(unknown, OPTIONS)
+    refuse(unknown, arguments.flags)
     budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
     default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
     agents = default if arguments.agents is None else [name.lower() for name in arguments.agents]

@@ -27,7 +27,7 @@ from scrubjay.training.run_folder import TABLES, RunFolderError, read_json
 from scrubjay.training.session import NEVER
 
 SUFFIX = ".zip"
-CLASSES: dict[str, type[OffPolicyAlgorithm]] = {"SAC": SAC, "EMAC": EMAC}
+CLASSES: dict[str, type[OffPolicyAlgorithm]] = {"sac": SAC, "emac": EMAC}
 METRICS = (
     "train/n_updates",
     "train/learning_rate",

@@ -1,0 +1,82 @@
+"""Runs of deep agents by name: what `scrubjay.experiments.launch` asks this room for.
+
+A configuration is `RunConfig`, known here by its fields only. The preset "paper" is the setting of
+the authors; the others have their own names.
+"""
+
+from dataclasses import asdict
+from os import PathLike
+from typing import Any
+
+from scrubjay.deep.baselines import deep_options, make_deep_agent
+from scrubjay.deep.runner import (
+    WatchedModel,
+    is_finished,
+    load_checkpoint,
+    start_run,
+    train_deep,
+)
+from scrubjay.training import Evaluator, Plan, RunFolder
+
+
+def start(
+    config: Any, out: str | PathLike[str], command: str = "", progress_bar: bool = False
+) -> WatchedModel:
+    """Run a new run to its end and return the trained model."""
+    return _run(config, RunFolder.create(out, _as_json(config), command), progress_bar)
+
+
+def restart(config: Any, folder: RunFolder, progress_bar: bool = False) -> WatchedModel:
+    """Begin a run again that was broken off; one that is finished is only loaded."""
+    if is_finished(folder.path):
+        return load(config, folder, "last")
+    fresh = start_run(folder.path, folder.config, folder.manifest.get("command", ""))
+    return _run(config, fresh, progress_bar)
+
+
+def load(config: Any, folder: RunFolder, checkpoint: str) -> WatchedModel:  # noqa: ARG001
+    watched = WatchedModel(load_checkpoint(folder, checkpoint))
+    watched.n_episodes = int(folder.manifest.get("episodes", 0))
+    return watched
+
+
+def _run(config: Any, folder: RunFolder, progress_bar: bool) -> WatchedModel:
+    setting = _setting(config)
+    model = make_deep_agent(
+        config.agent, config.task, config.make_env(), config.seed, setting, **_own(config, setting)
+    )
+    evaluator = Evaluator(config.make_env(), config.n_eval_episodes, config.seed)
+    plan = Plan(
+        config.eval_freq,
+        config.log_freq,
+        config.checkpoint_freq,
+        config.checkpoint_steps,
+        config.tensorboard,
+    )
+    train_deep(
+        model,
+        folder,
+        total_timesteps=config.steps,
+        plan=plan,
+        evaluator=evaluator if config.eval_freq else None,
+        progress_bar=progress_bar,
+    )
+    watched = WatchedModel(model)
+    watched.n_episodes = int(folder.manifest["episodes"])
+    return watched
+
+
+def _setting(config: Any) -> str:
+    return "authors" if config.preset == "paper" else str(config.preset)
+
+
+def _own(config: Any, setting: str) -> dict[str, Any]:
+    """The options that are not the setting's own already."""
+    known = deep_options(config.agent, config.task, setting)
+    return {name: value for name, value in config.options.items() if known.get(name) != value}
+
+
+def _as_json(config: Any) -> dict[str, Any]:
+    """The configuration with every option spelled out, whatever a setting may say one day."""
+    options = {**deep_options(config.agent, config.task, _setting(config)), **config.options}
+    return {**asdict(config), "options": options, "start_timestep": 0}

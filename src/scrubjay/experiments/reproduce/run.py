@@ -1,0 +1,56 @@
+"""Run what a figure or table needs, then write it."""
+
+import difflib
+import importlib
+from pathlib import Path
+from typing import Any
+
+from scrubjay.experiments.reproduce import ALL, EXPERIMENTS
+from scrubjay.experiments.reproduce.methods import METHODS
+from scrubjay.experiments.reproduce.workspace import Workspace
+from scrubjay.experiments.runs import RunError
+from scrubjay.experiments.sweep import Outcome, sweep
+
+
+def check_name(name: str) -> None:
+    names = (*EXPERIMENTS, ALL)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+        raise ValueError(f"there is nothing to reproduce called {name!r}; {hint}")
+
+
+def check_agents(agents: tuple[str, ...]) -> None:
+    for name in agents:
+        if name not in METHODS:
+            near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METHODS)}"
+            raise ValueError(f"there is no agent {name!r}; {hint}")
+
+
+def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> Outcome:
+    """Run what is missing, then write every result of this name (or of all)."""
+    check_name(name)
+    check_agents(workspace.agents)
+    names = list(EXPERIMENTS) if name == ALL else [name]
+    modules = {each: _module(each) for each in names}
+    configs = [config for module in modules.values() for config in module.plan(workspace)]
+    outcome = sweep(configs, workspace.root, jobs=jobs, command=workspace.command)
+    for each, module in modules.items():
+        _make(each, module, workspace, alone=name != ALL)
+    return outcome
+
+
+def _make(name: str, module: Any, workspace: Workspace, alone: bool) -> list[Path]:
+    """Among all results, one without runs is only mentioned."""
+    try:
+        return list(module.make(workspace))
+    except RunError as error:
+        if alone:
+            raise
+        workspace.say(f"{name}: {error}")
+        return []
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__package__}.{EXPERIMENTS[name][0]}")
