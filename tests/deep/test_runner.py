@@ -30,7 +30,7 @@ PLAN = Plan(eval_freq=400, log_freq=200, checkpoint_freq=500, checkpoint_steps=(
 
 
 def run(path, agent="sac", seed=3, steps=1000, plan=PLAN, between=lambda: None, **options):
-    config = {"agent": agent.upper(), "task": TASK, "seed": seed, "steps": steps}
+    config = {"agent": agent, "task": TASK, "seed": seed, "steps": steps}
     folder = start_run(path, config, "scrubjay train")
     model = make_deep_agent(agent, TASK, None, seed, **{**SMALL, **options})
     between()
@@ -150,6 +150,18 @@ def test_emac_tells_of_its_memory(tmp_path):
     assert float(last["memory/size"]) == len(model.memory) > 0
     loaded = load_checkpoint(RunFolder.open(tmp_path / "emac"))
     assert loaded.memory.rows.digest() == model.memory.rows.digest()
+
+
+def test_hindsight_acts_without_an_environment(tmp_path):
+    pytest.importorskip("gymnasium_robotics")
+    task = "scrubjay/SparseFetchReach-v0"
+    model = make_deep_agent("sac", task, None, 0, "her", buffer_size=500, **SMALL)
+    folder = start_run(tmp_path / "her", {"agent": "sac", "task": task, "seed": 0})
+    train_deep(model, folder, total_timesteps=60)
+    loaded = load_checkpoint(RunFolder.open(tmp_path / "her"))
+    observation, _ = gymnasium.make(task).reset(seed=0)
+    action, _ = loaded.predict(observation, deterministic=True)
+    assert np.array_equal(action, model.predict(observation, deterministic=True)[0])
 
 
 ENDLESS = """
