@@ -25,7 +25,7 @@ TASKS = ("InvertedPendulum-v5", "InvertedDoublePendulum-v5")
 
 def one_run(task: str, seed: int, steps: int, folder: Path) -> dict[str, object]:
     model = make_deep_agent("emac", task, gymnasium.make(task), seed)
-    run = RunFolder.create(folder, {"agent": "EMAC", "task": task, "seed": seed})
+    run = RunFolder.create(folder, {"agent": "emac", "task": task, "seed": seed})
     evaluator = Evaluator(gymnasium.make(task), 10, seed)
     start = time.perf_counter()
     plan = Plan(eval_freq=5000, checkpoint_freq=0)

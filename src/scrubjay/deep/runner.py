@@ -230,4 +230,7 @@ def load_checkpoint(folder: RunFolder, name: str = "last", env: Any = None) -> O
     if agent not in CLASSES:
         known = ", ".join(CLASSES)
         raise RunFolderError(f"{folder.path} is a run of {agent!r}; deep agents are {known}")
-    return CLASSES[agent].load(path, env=env, device="cpu")
+    # Hindsight's buffer cannot be made without an environment, and nothing predicts with a buffer.
+    plain: dict[str, Any] = {"replay_buffer_class": None, "replay_buffer_kwargs": {}}
+    custom = plain if env is None and CLASSES[agent] is SAC else None
+    return CLASSES[agent].load(path, env=env, device="cpu", custom_objects=custom)
