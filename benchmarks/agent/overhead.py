@@ -46,7 +46,9 @@ def filled_agent(n_rows: int, embedding: Any) -> CEC:
     So the steps that are measured find neighbours and hit rows, as in the middle of a training.
     """
     walk = random_walk(STEPS, 3, seed=n_rows)
-    room = 2.0 * (0.7 / n_rows) ** (1 / 3)
+    # a box of side 2, or of that many standard deviations, with room for that many rows
+    side = 2.0 if isinstance(embedding, Identity) else 2.0 * np.sqrt(3.0)
+    room = side * (0.43 / n_rows) ** (1 / 3)
     agent = CEC(Replay(walk), embedding=embedding, distance_threshold=room, seed=0)
     embedding = agent.embedding
     rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Continuous Episodic Control as one would write it down first: lists, brute force, no tricks.
 
 It draws the same random numbers as the library (per episode, in blocks of 64 steps: uniforms, then
-normals), so that whole trainings can be compared bit for bit.
+normals where noise explores), so that whole trainings can be compared bit for bit.
 """
 
 import math
@@ -83,7 +83,8 @@ class NaiveCEC:
                 key = np.asarray(self.embed(np.asarray(observation, np.float64))).astype(f32)
                 if len(episode) % 64 == 0:
                     uniforms = rng.random((64, 2 + len(self.low)))
-                    normals = rng.standard_normal((64, len(self.low)))
+                    shape = (64, len(self.low))
+                    normals = np.zeros(shape) if self.uniform else rng.standard_normal(shape)
                 draw = len(episode) % 64
                 action = self.act(key, uniforms[draw], normals[draw])
                 executed = action.astype(env.action_space.dtype)

@@ -24,7 +24,6 @@ from scrubjay.agents.base import (
 )
 from scrubjay.agents.decision import (
     Choice,
-    Draws,
     EpisodeArrays,
     Rule,
     decide,
@@ -172,10 +171,10 @@ class CEC(MemoryAgent):
 
     def _predict_random(self) -> npt.NDArray[Any]:
         arrays = episode_arrays(1, self.embedding.key_dim, self.action_box.size)
-        draws = draw_block(self._prediction_rng, 1, self.action_box.size)
+        draws = draw_block(self._prediction_rng, 1, self._rule)
         epsilon = self.epsilon(self.num_timesteps)
         choice = decide(
-            *self._memory_arrays, *self._flat_rule, *draws, *arrays, self._key, epsilon, 0, 0
+            *self._memory_arrays, *self._flat_rule, *arrays, draws, self._key, epsilon, 0, 0
         )
         if choice < 0:
             raise ValueError(f"a finite observation was expected, {self._vector} came")
@@ -244,9 +243,9 @@ class CECEpisode:
         self._agent = agent
         self._rng = generator(agent.seed, Stream.POLICY, environment, number)
         self._vector = np.empty(agent._flattener.size)
-        # an identity has nothing to copy when both are one array
-        identity = isinstance(agent.embedding, Identity)
-        self._key = self._vector if identity else np.empty(agent.embedding.key_dim)
+        # an identity has nothing to learn and nothing to copy: its key is the vector itself
+        self._identity = isinstance(agent.embedding, Identity)
+        self._key = self._vector if self._identity else np.empty(agent.embedding.key_dim)
         self._arrays = agent._buffers.get(environment) or episode_arrays(
             BLOCK, agent.embedding.key_dim, agent.action_box.size
         )
@@ -256,16 +255,21 @@ class CECEpisode:
     def act(self, observation: Any) -> npt.NDArray[Any]:
         """Observation -> key -> neighbours -> action."""
         agent = self._agent
-        self._observe(observation)
-        if agent._embedding_ready:
-            self.choose(self._key)
+        if self._identity and is_plain_vector(observation, self._vector):
+            self.choose(observation)
         else:
-            self._act_without_keys()
+            self._observe(observation)
+            if agent._embedding_ready:
+                self.choose(self._key)
+            else:
+                self._act_without_keys()
         return agent.action_box.executed(self._arrays.actions[len(self._rewards)])
 
     def _observe(self, observation: Any) -> None:
         agent = self._agent
         agent._flattener.into(observation, self._vector)
+        if self._identity:
+            return  # the decision itself refuses what is not finite
         if not is_finite(self._vector):
             raise ValueError(f"a finite observation was expected, {observation!r} came")
         agent.embedding.observe(self._vector, self._key)
@@ -275,19 +279,17 @@ class CECEpisode:
         agent = self._agent
         step, draw = self._next_step()
         choice = decide(
-            *agent._memory_arrays, *agent._flat_rule, *self._draws, *self._arrays, key,
+            *agent._memory_arrays, *agent._flat_rule, *self._arrays, self._draws, key,
             agent.epsilon(agent.num_timesteps), draw, step,
         )  # fmt: skip
         if choice < 0:
-            raise ValueError(f"the key {key} of observation {self._vector} is not finite")
+            raise ValueError(f"a finite observation was expected, its key is {key}")
 
     def _act_without_keys(self) -> None:
         """Uniform actions, and the observations as they are, until the embedding is ready."""
         step, draw = self._next_step()
         self._held_vectors.append(self._vector.copy())
-        write_uniform_action(
-            self._agent._rule, self._draws.uniforms[draw], self._arrays.actions[step]
-        )
+        write_uniform_action(self._agent._rule, self._draws[draw], self._arrays.actions[step])
         self._arrays.choices[step] = Choice.NO_NEIGHBOR
         self._arrays.distances[step] = np.inf
 
@@ -297,7 +299,7 @@ class CECEpisode:
             self._arrays = doubled(self._arrays)
         draw = step % BLOCK
         if draw == 0:
-            self._draws = draw_block(self._rng, BLOCK, self._agent.action_box.size)
+            self._draws = draw_block(self._rng, BLOCK, self._agent._rule)
         return step, draw
 
     def record(self, reward: float) -> None:
@@ -313,6 +315,8 @@ class CECEpisode:
     def finish(self, observation: Any) -> dict[str, float]:
         agent = self._agent
         self._observe(observation)
+        if self._identity and not is_finite(self._vector):
+            raise ValueError(f"a finite observation was expected, {observation!r} came")
         agent._buffers[self.environment] = self._arrays
         keys, actions, rewards = self.taken()
         if agent._embedding_ready:
@@ -351,6 +355,16 @@ class CECEpisode:
         }
 
 
+def is_plain_vector(observation: Any, vector: npt.NDArray[np.float64]) -> bool:
+    """Whether compiled code can read the observation where it is, without a copy into `vector`."""
+    return (
+        type(observation) is np.ndarray
+        and observation.dtype is vector.dtype
+        and observation.shape == vector.shape
+        and observation.strides == vector.strides
+    )
+
+
 def episode_arrays(n_steps: int, key_dim: int, action_dim: int) -> EpisodeArrays:
     return EpisodeArrays(
         keys=np.zeros((n_steps, key_dim), dtype=np.float32),
@@ -364,8 +378,16 @@ def doubled(arrays: EpisodeArrays) -> EpisodeArrays:
     return EpisodeArrays(*(np.concatenate([array, np.zeros_like(array)]) for array in arrays))
 
 
-def draw_block(rng: np.random.Generator, n_steps: int, action_dim: int) -> Draws:
-    return Draws(rng.random((n_steps, 2 + action_dim)), rng.standard_normal((n_steps, action_dim)))
+def draw_block(rng: np.random.Generator, n_steps: int, rule: Rule) -> npt.NDArray[np.float64]:
+    """Random numbers of some steps, a row each: epsilon, softmax, uniform action, then normals.
+
+    Normals are drawn only where noise is what explores.
+    """
+    n_actions = len(rule.low)
+    uniforms = rng.random((n_steps, 2 + n_actions))
+    if rule.uniform:
+        return uniforms
+    return np.hstack([uniforms, rng.standard_normal((n_steps, n_actions))])
 
 
 def _ratio(totals: Mapping[str, float], part: str, whole: str) -> float:

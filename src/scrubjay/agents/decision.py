@@ -180,12 +180,11 @@ def decide(
     actions: npt.NDArray[np.float32],
     numbers: npt.NDArray[np.float64],
     box: npt.NDArray[np.float32],
-    uniforms: npt.NDArray[np.float64],
-    normals: npt.NDArray[np.float64],
     episode_keys: npt.NDArray[np.float32],
     episode_actions: npt.NDArray[np.float32],
     distances: npt.NDArray[np.float64],
     choices: npt.NDArray[np.int8],
+    block: npt.NDArray[np.float64],
     vector: npt.NDArray[np.float64],
     epsilon: float,
     draw: int,
@@ -196,7 +195,8 @@ def decide(
     rule = Rule(
         int(numbers[0]), numbers[1], numbers[2], numbers[3], numbers[4] > 0.0, box[0], box[1]
     )
-    draws = Draws(uniforms, normals)
+    n_uniforms = 2 + box.shape[1]
+    draws = Draws(block[:, :n_uniforms], block[:, n_uniforms:])
     episode = EpisodeArrays(episode_keys, episode_actions, distances, choices)
     return int(
         choose_action(tree, values, actions, vector, rule, epsilon, draws, draw, episode, step)

@@ -95,16 +95,19 @@ class Loop:
                 self._begin([lane for lane, _ in ended])
 
     def _step(self) -> list[tuple[Lane, Step]]:
-        """One step of all environments; returns those whose episode is over."""
-        for lane in self.lanes:
+        """One step of all environments; returns those whose episode is over.
+
+        A lane without an episode waits for the others; one without an observation gets its first
+        by this step, a dummy. Neither is stored, neither is counted.
+        """
+        lanes = self.lanes
+        for lane in lanes:
             if lane.episode is not None and lane.observation is not None:
                 lane.action = lane.episode.act(lane.observation)
-        steps = self.source.step([lane.action for lane in self.lanes])
+        steps = self.source.step([lane.action for lane in lanes])
         ended = []
-        for lane, step in zip(self.lanes, steps, strict=True):
+        for lane, step in zip(lanes, steps, strict=True):
             observation, reward, terminated, truncated, _ = step
-            # Without an observation this was the dummy step that brings the first one; without an
-            # episode the lane only waits for the others: neither is stored, neither is counted.
             if lane.episode is not None and lane.observation is not None:
                 reward = float(reward)
                 lane.episode.record(reward)
