@@ -10,8 +10,8 @@ import pytest
 from probes import Corridor, Drift, Mixed
 from scrubjay.agents import CEC
 from scrubjay.agents.action_box import ActionBox
-from scrubjay.agents.cec import Draws, episode_arrays
-from scrubjay.agents.decision import Choice, choose_action, sample_softmax
+from scrubjay.agents.cec import episode_arrays
+from scrubjay.agents.decision import Choice, Draws, choose_action, sample_softmax
 from scrubjay.embedding import SelectKeys
 
 
