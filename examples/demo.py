@@ -86,7 +86,7 @@ def main() -> None:
     matplotlib.rcParams.update(STYLE)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("demo"))
-    parser.add_argument("--steps", type=int, default=60_000, help="on PointUMaze")
+    parser.add_argument("--steps", type=int, default=80_000, help="on PointUMaze")
     arguments = parser.parse_args()
     folder = arguments.folder / time.strftime("%Y%m%d-%H%M%S")
     begin = time.perf_counter()
