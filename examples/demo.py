@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from scrubjay.experiments.figures import STYLE, draw_curves
 from scrubjay.experiments.launch import RunConfig, start
+from scrubjay.experiments.reproduce.toy import greedy_heights
 from scrubjay.experiments.runs import evaluation_curve, group_runs, load_run
 from scrubjay.experiments.state_figures import (
     draw_goals,
@@ -32,18 +33,6 @@ def train(task: str, steps: int, eval_freq: int, folder: Path) -> Any:
         "cec", task, steps=steps, eval_freq=eval_freq, n_eval_episodes=10, checkpoint_freq=50_000
     )
     return start(config, folder, f"python examples/demo.py {folder.parent}", progress_bar=True)
-
-
-def greedy_heights(agent: Any) -> list[float]:
-    env = gymnasium.make("scrubjay/GrowingTree-v0")
-    observation, _ = env.reset(seed=0)
-    heights, over = [float(observation[0])], False
-    while not over:
-        action, _ = agent.predict(observation, deterministic=True)
-        observation, _, terminated, truncated, _ = env.step(action)
-        heights.append(float(observation[0]))
-        over = terminated or truncated
-    return heights
 
 
 def draw_tree(agent: Any, run: Path, out: Path) -> None:

@@ -8,10 +8,8 @@ other programs take in between belongs to neither.
 """
 
 import multiprocessing
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -21,9 +19,9 @@ import numpy.typing as npt
 
 import scrubjay.envs.point_maze  # noqa: F401  imported here: creating a task shall not count it
 from benchmarks.common import write_results
+from benchmarks.envs.measure import env_run, least_seconds, memory_mb
 
 STEPS = 5000
-REPEATS = 15
 TARGETS = {"PointUMaze_steps_per_second": 25_000, "creation_ms": 100.0, "rss_of_64_mb": 80.0}
 
 
@@ -31,17 +29,6 @@ def random_actions(env: gym.Env[Any, Any]) -> list[npt.NDArray[np.float32]]:
     low, high = env.action_space.low, env.action_space.high  # type: ignore[attr-defined]
     actions = np.random.default_rng(0).uniform(low, high, (STEPS, len(low)))
     return list(actions.astype(np.float32))
-
-
-def env_run(env: gym.Env[Any, Any], actions: list[Any]) -> Callable[[], None]:
-    def run() -> None:
-        env.reset(seed=0)
-        for action in actions:
-            _, _, terminated, truncated, _ = env.step(action)
-            if terminated or truncated:
-                env.reset()
-
-    return run
 
 
 def visited_states(env: gym.Env[Any, Any], actions: list[Any]) -> list[Any]:
@@ -70,16 +57,6 @@ def physics_run(task: Any, states: list[Any]) -> Callable[[], None]:
     return run
 
 
-def least_seconds(runs: dict[str, Callable[[], None]]) -> dict[str, float]:
-    least = dict.fromkeys(runs, float("inf"))
-    for _ in range(REPEATS):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            least[name] = min(least[name], time.perf_counter() - start)
-    return least
-
-
 def step_costs(task_id: str) -> dict[str, float]:
     env = gym.make(task_id)
     actions = random_actions(env)
@@ -105,30 +82,13 @@ def creation_ms(task_id: str) -> dict[str, float]:
     return {"creation_ms": max(times), "creation_again_ms": 1e3 * (time.perf_counter() - start)}
 
 
-def resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def memory_mb(task_id: str) -> dict[str, float]:
-    """Resident memory of 64 environments, each of which has taken 500 steps."""
-    warm = gym.make(task_id)
-    actions = random_actions(warm)[:500]
-    env_run(warm, actions)()
-    before = resident_mb()
-    envs = [gym.make(task_id) for _ in range(64)]
-    for env in envs:
-        env_run(env, actions)()
-    return {"rss_of_64_mb": resident_mb() - before}
-
-
 def main() -> None:
     fresh = multiprocessing.get_context("spawn")
     results: dict[str, Any] = {"targets": TARGETS}
     for name in ("PointUMaze", "Point4Rooms", "Point4RoomsOneGoal"):
         task_id = f"scrubjay/{name}-v0"
         with fresh.Pool(1) as pool:  # memory that an earlier task gave back would count as none
-            memory = pool.apply(memory_mb, (task_id,))
+            memory = pool.apply(memory_mb, (task_id, random_actions(gym.make(task_id))[:500]))
         results[name] = {**creation_ms(task_id), **step_costs(task_id), **memory}
         print(name, *(f"{key} {value:.5g}" for key, value in results[name].items()), sep="\n  ")
     write_results("envs_maze", results)

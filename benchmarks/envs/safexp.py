@@ -8,10 +8,8 @@ the least time of each counts: what other programs take in between belongs to ne
 """
 
 import multiprocessing
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -20,9 +18,9 @@ import numpy as np
 
 import scrubjay.envs.safexp  # noqa: F401  imported here: creating a task shall not count it
 from benchmarks.common import write_results
+from benchmarks.envs.measure import env_run, least_seconds, memory_mb
 
 STEPS = 500
-REPEATS = 15
 TARGETS = {"ratio": 1.15, "creation_ms": 100.0, "rss_of_64_mb": 80.0}
 
 
@@ -38,25 +36,6 @@ def physics_run(task: Any, actions: list[Any]) -> Callable[[], None]:
             mujoco.mj_forward(model, data)
 
     return run
-
-
-def env_run(env: gym.Env[Any, Any], actions: list[Any]) -> Callable[[], None]:
-    def run() -> None:
-        env.reset()
-        for action in actions:
-            env.step(action)
-
-    return run
-
-
-def least_seconds(runs: dict[str, Callable[[], None]]) -> dict[str, float]:
-    least = dict.fromkeys(runs, float("inf"))
-    for _ in range(REPEATS):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            least[name] = min(least[name], time.perf_counter() - start)
-    return least
 
 
 def step_costs(task_id: str) -> dict[str, float]:
@@ -90,28 +69,13 @@ def creation_ms(task_id: str) -> dict[str, float]:
     return {"creation_ms": max(times), "creation_again_ms": 1e3 * (time.perf_counter() - start)}
 
 
-def resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def memory_mb(task_id: str) -> dict[str, float]:
-    """Resident memory of 64 environments, each of which has taken some steps."""
-    env_run(gym.make(task_id), [np.zeros(2, np.float32)])()
-    before = resident_mb()
-    envs = [gym.make(task_id) for _ in range(64)]
-    for env in envs:
-        env_run(env, list(np.ones((20, 2), np.float32)))()
-    return {"rss_of_64_mb": resident_mb() - before}
-
-
 def main() -> None:
     fresh = multiprocessing.get_context("spawn")
     results: dict[str, Any] = {"targets": TARGETS}
     for name in ("SafexpPointGoal", "SafexpCarGoal"):
         task_id = f"scrubjay/{name}-v0"
         with fresh.Pool(1) as pool:  # memory that an earlier task gave back would count as none
-            memory = pool.apply(memory_mb, (task_id,))
+            memory = pool.apply(memory_mb, (task_id, list(np.ones((20, 2), np.float32))))
         results[name] = {**creation_ms(task_id), **step_costs(task_id), **memory}
         print(name, *(f"{key} {value:.3g}" for key, value in results[name].items()), sep="\n  ")
     write_results("envs_safexp", results)
