@@ -4,6 +4,10 @@ InvertedPendulum must stand at 1000 in every seed, InvertedDoublePendulum above 
 (the authors' own curves: 1000 and 9,235). Writes benchmarks/results/emac_proof.json after each run,
 and goes on where it was stopped.
 
+The tasks are Gymnasium's v4, which pay as the authors' v2: the last step before a fall is worth as
+much as any other. v5 gives nothing for it, so its return is 0, its priority too, and EMAC never
+replays a fall again.
+
     python benchmarks/deep/emac_proof.py --seeds 5 --steps 20000
 """
 
@@ -20,7 +24,7 @@ from scrubjay.training import Evaluator, Plan, RunFolder
 from scrubjay.training.run_folder import hardware, versions
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "emac_proof.json"
-TASKS = ("InvertedPendulum-v5", "InvertedDoublePendulum-v5")
+TASKS = ("InvertedPendulum-v4", "InvertedDoublePendulum-v4")
 
 
 def one_run(task: str, seed: int, steps: int, folder: Path) -> dict[str, object]:
@@ -46,12 +50,13 @@ def one_run(task: str, seed: int, steps: int, folder: Path) -> dict[str, object]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", default=TASKS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--runs", type=Path, default=Path("runs") / "emac_proof")
     arguments = parser.parse_args()
     done = json.loads(RESULTS.read_text())["runs"] if RESULTS.exists() else []
-    for task in TASKS:
+    for task in arguments.tasks:
         for seed in range(arguments.seeds):
             if any((run["task"], run["seed"]) == (task, seed) for run in done):
                 continue
