@@ -37,12 +37,27 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def whole(text: str) -> int:
+    """A whole number, also written as 1e6 or 100_000."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise
+        return int(number)
+
+
 def parse_value(text: str) -> Any:
     """A number, a list of numbers (0.9,0.05,100000) or a word."""
-    try:
-        return json.loads(f"[{text}]" if "," in text else text)
-    except json.JSONDecodeError:
-        return text
+    if "," in text:
+        return [parse_value(part) for part in text.split(",")]
+    for parse in (whole, json.loads):
+        try:
+            return parse(text)
+        except (ValueError, OverflowError):
+            continue
+    return text
 
 
 def parse_embedding(text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.main import INTERRUPTED, CommandError, refuse
-from scrubjay.cli.options import SETTINGS, add_settings
+from scrubjay.cli.options import SETTINGS, add_settings, whole
 
 if TYPE_CHECKING:
     from scrubjay.experiments.launch import RunConfig
@@ -29,17 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = partial(parser.add_argument, default=argparse.SUPPRESS)
     add("agent", nargs="?", help="cec (sac and emac with the extra 'deep')")
     add("task", nargs="?", help="a Gymnasium id, a bare name or the paper's name")
-    add("--steps", type=int, metavar="N", help="training steps (default 100000)")
-    add("--seed", type=int, metavar="S", help="decides every random number (default 0)")
+    add("--steps", type=whole, metavar="N", help="training steps (default 100000)")
+    add("--seed", type=whole, metavar="S", help="decides every random number (default 0)")
     add("--out", type=Path, metavar="RUN", help="(default runs/TASK/AGENT-PRESET-seed-SEED)")
     add("--preset", metavar="NAME", help="paper, published or literal (default paper)")
-    add("--n-envs", type=int, metavar="N", help="environments stepped together (default 1)")
-    add("--eval-freq", type=int, metavar="N", help="steps between evaluations, 0: never (5000)")
-    add("--eval-episodes", type=int, metavar="N", dest="n_eval_episodes",
+    add("--n-envs", type=whole, metavar="N", help="environments stepped together (default 1)")
+    add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
+    add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",
         help="episodes of an evaluation (default 10)")  # fmt: skip
-    add("--log-freq", type=int, metavar="N", help="steps between rows of progress.csv (1000)")
-    add("--checkpoint-freq", type=int, metavar="N", help="steps between checkpoints (10000)")
-    add("--checkpoint-steps", type=int, nargs="+", metavar="N", help="steps to keep for good")
+    add("--log-freq", type=whole, metavar="N", help="steps between rows of progress.csv (1000)")
+    add("--checkpoint-freq", type=whole, metavar="N", help="steps between checkpoints (10000)")
+    add("--checkpoint-steps", type=whole, nargs="+", metavar="N", help="steps to keep for good")
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")
     parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     add("--resume", type=Path, metavar="RUN", help="continue this run instead")

@@ -64,4 +64,4 @@ def task_of(env_id: str) -> Task | None:
 
 
 def _aliases(task: Task) -> tuple[str, ...]:
-    return (task.id, task.name, task.paper_name)
+    return (task.id, task.id.removeprefix("scrubjay/"), task.name, task.paper_name)
