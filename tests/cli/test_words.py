@@ -77,7 +77,7 @@ def test_what_is_unknown_suggests_the_nearest(words, wrong, right, scrubjay, tmp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--steps", "many"], "--steps: invalid int value: 'many'"),
+        (["--steps", "many"], "--steps: a whole number was expected, 'many' came"),
         (["--steps", "-5"], "steps is at least 0; -5 came"),
         (["--n-envs", "0"], "n_envs is at least 1; 0 came"),
         (["--eval-episodes", "0"], "n_eval_episodes is at least 1; 0 came"),

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from typing import Any
 
 from scrubjay.cli.main import CommandError, suggestion
@@ -40,12 +41,12 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 def whole(text: str) -> int:
     """A whole number, also written as 1e6 or 100_000."""
     try:
-        return int(text)
-    except ValueError:
         number = float(text)
-        if not number.is_integer():
-            raise
-        return int(number)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"a whole number was expected, {text!r} came")
+    return int(number)
 
 
 def parse_value(text: str) -> Any:
@@ -55,7 +56,7 @@ def parse_value(text: str) -> Any:
     for parse in (whole, json.loads):
         try:
             return parse(text)
-        except (ValueError, OverflowError):
+        except (argparse.ArgumentTypeError, json.JSONDecodeError):
             continue
     return text
 
