@@ -7,7 +7,9 @@ import pytest
 from scrubjay.cli.options import parse_value, whole
 
 
-@pytest.mark.parametrize(("text", "number"), [("1e6", 10**6), ("100_000", 100_000), ("5", 5)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("1e6", 10**6), ("100_000", 100_000), ("9007199254740993", 2**53 + 1)]
+)
 def test_whole_numbers_as_people_write_them(text, number):
     assert whole(text) == number
     assert isinstance(parse_value(text), int)

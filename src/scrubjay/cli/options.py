@@ -40,13 +40,14 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def whole(text: str) -> int:
     """A whole number, also written as 1e6 or 100_000."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not number.is_integer():
-        raise argparse.ArgumentTypeError(f"a whole number was expected, {text!r} came")
-    return int(number)
+    for parse in (int, float):
+        try:
+            number = parse(text)
+        except ValueError:
+            continue
+        if number == number // 1 and abs(number) < math.inf:
+            return int(number)
+    raise argparse.ArgumentTypeError(f"a whole number was expected, {text!r} came")
 
 
 def parse_value(text: str) -> Any:
