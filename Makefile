@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo   set up and train CEC on two tasks; figures in demo/"
 	@echo "make test   set up and run every check"
-	@echo "make bench  all benchmarks, one after the other (an hour; on a quiet machine)"
+	@echo "make bench  all benchmarks, one after the other (half an hour, on a quiet machine)"
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py demo
@@ -29,6 +29,7 @@ pytest: setup
 	$(BIN)/python -m pytest -n auto --dist loadfile -q
 
 bench: setup
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks
 
 $(BIN)/python:
