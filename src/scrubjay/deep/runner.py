@@ -16,6 +16,7 @@ import torch
 from stable_baselines3 import SAC
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger as ModelLogger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from scrubjay.deep.emac import EMAC
@@ -66,6 +67,7 @@ def train_deep(
             session.compile(watched.warm_up)
             # whatever has drawn from the global generators since the model was made
             model.set_random_seed(model.seed)
+            model.set_logger(ModelLogger(None, []))  # its own would open a folder elsewhere
             reporter = Reporter(session, watched, guard)
             model.learn(total_timesteps, callback=reporter, log_interval=NEVER)
             status = "interrupted" if guard.requested else "finished"
