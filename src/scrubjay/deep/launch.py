@@ -8,6 +8,8 @@ from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+
 from scrubjay.deep.baselines import deep_options, make_deep_agent
 from scrubjay.deep.runner import (
     WatchedModel,
@@ -29,15 +31,14 @@ def start(
 def restart(config: Any, folder: RunFolder, progress_bar: bool = False) -> WatchedModel:
     """Begin a run again that was broken off; one that is finished is only loaded."""
     if is_finished(folder.path):
-        return load(config, folder, "last")
+        return _watched(load(config, folder, "last"), folder)
     fresh = start_run(folder.path, folder.config, folder.manifest.get("command", ""))
     return _run(config, fresh, progress_bar)
 
 
-def load(config: Any, folder: RunFolder, checkpoint: str) -> WatchedModel:  # noqa: ARG001
-    watched = WatchedModel(load_checkpoint(folder, checkpoint))
-    watched.n_episodes = int(folder.manifest.get("episodes", 0))
-    return watched
+def load(config: Any, folder: RunFolder, checkpoint: str) -> OffPolicyAlgorithm:  # noqa: ARG001
+    """The Stable-Baselines3 model of a checkpoint."""
+    return load_checkpoint(folder, checkpoint)
 
 
 def _run(config: Any, folder: RunFolder, progress_bar: bool) -> WatchedModel:
@@ -61,6 +62,10 @@ def _run(config: Any, folder: RunFolder, progress_bar: bool) -> WatchedModel:
         evaluator=evaluator if config.eval_freq else None,
         progress_bar=progress_bar,
     )
+    return _watched(model, folder)
+
+
+def _watched(model: OffPolicyAlgorithm, folder: RunFolder) -> WatchedModel:
     watched = WatchedModel(model)
     watched.n_episodes = int(folder.manifest["episodes"])
     return watched
