@@ -12,7 +12,7 @@ import pytest
 
 from scrubjay.cli.main import main
 from scrubjay.experiments.launch import RunConfig
-from scrubjay.experiments.reproduce import EXPERIMENTS, methods, tables
+from scrubjay.experiments.reproduce import EXPERIMENTS, causes, methods, tables
 from scrubjay.experiments.reproduce.comparison import cell, paper_words
 from scrubjay.experiments.reproduce.methods import Budget, run_config
 from scrubjay.experiments.reproduce.paper_values import CURVES, DIMENSIONS, GROWING_TREE
@@ -20,6 +20,7 @@ from scrubjay.experiments.reproduce.run import reproduce
 from scrubjay.experiments.reproduce.speed import measure, with_ratios
 from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import RunError, evaluation_curve
+from scrubjay.experiments.sweep import folder_of
 
 STEPS = tuple(range(0, 100_001, 10_000))
 PNG = b"\x89PNG\r\n"
@@ -167,6 +168,31 @@ def test_comparison_with_few_seeds_gives_the_seeds(paper_runs, tmp_path):
     assert paper_words("SparseFetchReach", "sac-her") == "-"
 
 
+def test_causes_count_what_was_found_used_and_kept(make_run, tmp_path):
+    for seed, late in enumerate((2, 6, 99)):
+        make_run(
+            f"SafexpPointGoal/cec-stale-paper/seed-{seed}",
+            agent="cec-stale",
+            task="scrubjay/SafexpPointGoal-v0",
+            seed=seed,
+            steps=STEPS,
+            success=[0 if i < late else 4 for i in range(len(STEPS))],
+        )
+    reproduce("causes", workspace_of(tmp_path / "runs", tmp_path / "out"))
+    (row,) = rows_of(tmp_path / "out" / "table-causes.csv")
+    assert (row["arm"], row["kept"]) == ("CEC, stale index", "2 of 3")
+    assert [row[step][:4] for step in ("30k", "50k", "100k")] == ["0.33", "0.33", "0.67"]
+    marks = [r for r in rows_of(tmp_path / "out" / "causes.csv") if r["seed"] == "paper"]
+    assert [mark["method"] for mark in marks] == ["CEC"]
+
+
+def test_the_block_is_what_is_left_out():
+    safexp = pytest.importorskip("scrubjay.envs.safexp")
+    config = run_config("cec-no-block", "SafexpPointGoal", 0, Budget())
+    assert config.n_eval_episodes == 1
+    assert config.task_options["walls"] == [list(wall) for wall in safexp.WALLS[3:]]
+
+
 def test_speed_counts_training_seconds(paper_runs, tmp_path):
     workspace = workspace_of(paper_runs, tmp_path / "out")
     found = [measure(workspace.group(name, "PointUMaze")) for name in ("cec", "sac")]
@@ -307,5 +333,6 @@ def test_all_is_the_union_of_its_parts(tmp_path):
         for config in import_module(f"scrubjay.experiments.reproduce.{module}").plan(workspace)
     ]
     assert all(isinstance(config, RunConfig) for config in planned)
-    unique = {json.dumps([c.task, dict(c.options), c.seed], sort_keys=True) for c in planned}
-    assert len(unique) == 7 * 5 + 3 * 5
+    unique = {folder_of(tmp_path, config) for config in planned}
+    arms = {(task, arm) for task, arms in causes.PANELS.values() for arm in arms if arm != "cec"}
+    assert len(unique) == 7 * 5 + 3 * 5 + len(arms) * 5

@@ -19,6 +19,7 @@ agents:
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
+  published-design                   the preset published, with the published code's stale index
   sac-defaults, sac-her              Stable-Baselines3's settings; hindsight on FetchReach
 
 examples:
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    from scrubjay.experiments.launch import DEEP_AGENTS
     from scrubjay.experiments.reproduce.methods import METHODS, PAPER_METHODS, Budget
     from scrubjay.experiments.reproduce.run import reproduce
     from scrubjay.experiments.reproduce.workspace import Workspace
@@ -66,7 +68,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     try:
         outcome = reproduce(arguments.name.lower(), workspace, arguments.jobs)
     except ImportError as error:
-        deep = [name for name in agents if name in METHODS and METHODS[name].agent != "cec"]
+        deep = [name for name in agents if name in METHODS and METHODS[name].agent in DEEP_AGENTS]
         hint = " (or leave them out: --agents cec)" if deep else ""
         raise CommandError(f"{error}{hint}") from error
     for folder, reason in outcome.failed.items():

@@ -28,6 +28,7 @@ BANDS = ("standard error", "bootstrap")
 METRIC_LABELS = {"success": "success rate", "return": "return", "length": "episode length"}
 # Bootstrap intervals in figures and reports are drawn from this seed: the same runs, the same band.
 BOOTSTRAP_SEED = 0
+DPI = {"png": 160, "svg": 90}  # of an SVG only what is rasterized
 STYLE = {
     "font.family": "sans-serif",
     "font.size": 10,
@@ -277,8 +278,16 @@ def _render(figure: Any, kind: str) -> bytes:
     # No date and no version inside: the same figure is the same file.
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     with matplotlib.rc_context(STYLE):
-        figure.savefig(buffer, format=kind, dpi=160, metadata=metadata)
-    return buffer.getvalue()
+        figure.savefig(buffer, format=kind, dpi=DPI[kind], metadata=metadata)
+    return _with_palette(buffer) if kind == "png" else buffer.getvalue()
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    """The same picture in 256 colours: a third of the bytes, and no difference to the eye."""
+    pictures = require("PIL.Image", "plots")
+    smaller = io.BytesIO()
+    pictures.open(png).convert("RGB").quantize(256).save(smaller, "png", optimize=True)
+    return smaller.getvalue()
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:

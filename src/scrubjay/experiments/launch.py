@@ -13,15 +13,21 @@ from scrubjay.agents import CEC, MemoryAgent
 from scrubjay.embedding import load_embedding
 from scrubjay.envs.catalog import find_task
 from scrubjay.experiments.presets import PRESETS, preset
+from scrubjay.experiments.stale_index import StaleIndexCEC
 from scrubjay.memory import read_archive
 from scrubjay.optional import require
 from scrubjay.training import RunFolder, RunFolderError, train
 
-MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {"cec": CEC}
+MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {"cec": CEC, "cec-stale": StaleIndexCEC}
 DEEP_AGENTS = ("sac", "emac")
 AGENTS = (*MEMORY_AGENTS, *DEEP_AGENTS)
 # "paper" is for SAC and EMAC what their authors, or those of the paper, gave to them
-PRESETS_OF = {"cec": PRESETS, "sac": ("paper", "defaults", "her"), "emac": ("paper",)}
+PRESETS_OF = {
+    "cec": PRESETS,
+    "cec-stale": PRESETS,
+    "sac": ("paper", "defaults", "her"),
+    "emac": ("paper",),
+}
 LEAST = {
     "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
     "checkpoint_freq": 0,

@@ -44,7 +44,10 @@ def draw_maze(axes: Any, maze: Any) -> None:
 
 
 def draw_value_arrows(axes: Any, maze: Any, states: Array, values: Array, longest: float) -> Any:
-    """An arrow for each state with a value: its heading, as long as its value."""
+    """An arrow for each state with a value: its heading, as long as its value.
+
+    Rasterized: thousands of arrows as paths made an SVG of 2.6 MB.
+    """
     draw_maze(axes, maze)
     free = np.array([maze.is_free(maze.cell_at(x, y)) for x, y, _ in states])
     known = np.isfinite(values) & (values > 0) & free
@@ -54,7 +57,7 @@ def draw_value_arrows(axes: Any, maze: Any, states: Array, values: Array, longes
     length = 1.1 * cell / (GRID - 1) * np.minimum(shown / longest, 1.0)
     return axes.quiver(
         x, y, length * np.cos(heading), length * np.sin(heading), shown, cmap="viridis",
-        angles="xy", scale_units="xy", scale=1, width=0.004, clim=(0, longest),
+        angles="xy", scale_units="xy", scale=1, width=0.004, clim=(0, longest), rasterized=True,
     )  # fmt: skip
 
 

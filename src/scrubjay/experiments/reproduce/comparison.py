@@ -79,5 +79,4 @@ def cell(curve: Curve, step: int) -> str:
 
 def _groups(workspace: Workspace, task: str) -> list[tuple[str, Group]]:
     named = [(m, workspace.group(m, task)) for m in COMPARED if METHODS[m].suits(task)]
-    named.append(("published-design", workspace.peer(task)))
     return [(method, group) for method, group in named if group is not None]

@@ -23,33 +23,44 @@ def draw_curves_of(
     workspace: Workspace, name: str, tasks: Sequence[str], notes: Sequence[str] = ()
 ) -> list[Path]:
     """The figure with mean and standard error, and beside it the one with robust statistics."""
-    found = {paper_name(task): task_curves(workspace, task) for task in tasks}
-    panels = {title: curves for title, curves in found.items() if curves}
-    if not panels:
-        raise workspace.nothing(name)
-    said = [
-        *notes,
-        *_mark_note(panels),
-        *workspace.honesty(),
-        *workspace.left_out(PAPER_METHODS, tasks),
-    ]
+    panels = {paper_name(task): task_curves(workspace, task) for task in tasks}
+    said = [*notes, *workspace.left_out(PAPER_METHODS, tasks)]
     written = []
     for band, ending in zip(BANDS, ("", "-iqm"), strict=True):
-        drawing = learning_curves(panels, band=band, notes=said)
-        rows = [*drawing.rows, *_decorate(drawing, panels)]
-        drawing = Drawing(drawing.figure, rows, drawing.caption)
-        written += workspace.save(name + ending, drawing)
+        written += draw_panels(workspace, name, panels, said, band, ending)
     return written
 
 
-def task_curves(workspace: Workspace, task: str, metric: str = "return") -> list[Curve]:
-    """Every method that has been run on a task, and the published design if it was."""
-    groups = [workspace.group(method, task) for method in DRAWN if METHODS[method].suits(task)]
-    found = [*groups, workspace.peer(task)]
-    return [evaluation_curve(group, metric) for group in found if group is not None]
+def draw_panels(
+    workspace: Workspace,
+    name: str,
+    panels: Mapping[str, Sequence[Curve]],
+    notes: Sequence[str],
+    band: str = BANDS[0],
+    ending: str = "",
+    marked: Sequence[str] = PAPER_METHODS,
+) -> list[Path]:
+    """One figure, with the paper's values of the `marked` methods."""
+    panels = {title: curves for title, curves in panels.items() if curves}
+    if not panels:
+        raise workspace.nothing(name)
+    said = [*notes, *_mark_note(panels), *workspace.honesty()]
+    drawing = learning_curves(panels, band=band, notes=said)
+    rows = [*drawing.rows, *_decorate(drawing, panels, marked)]
+    return workspace.save(name + ending, Drawing(drawing.figure, rows, drawing.caption))
 
 
-def _decorate(drawing: Drawing, panels: Mapping[str, Sequence[Curve]]) -> list[dict[str, Any]]:
+def task_curves(
+    workspace: Workspace, task: str, methods: Sequence[str] = DRAWN, metric: str = "return"
+) -> list[Curve]:
+    """Every one of the methods that has been run on a task."""
+    groups = [workspace.group(method, task) for method in methods if METHODS[method].suits(task)]
+    return [evaluation_curve(group, metric) for group in groups if group is not None]
+
+
+def _decorate(
+    drawing: Drawing, panels: Mapping[str, Sequence[Curve]], marked: Sequence[str]
+) -> list[dict[str, Any]]:
     """Scale the panels alike, add the paper's marks, and return these as rows."""
     labels = list(dict.fromkeys(curve.label for curves in panels.values() for curve in curves))
     rows = []
@@ -59,7 +70,7 @@ def _decorate(drawing: Drawing, panels: Mapping[str, Sequence[Curve]]) -> list[d
         highest = HIGHEST.get(task, 1.0)
         axes.set_ylim(-0.04 * highest, 1.04 * highest)
         if _reaches_the_paper(curves):
-            rows += _mark(axes, curves, labels)
+            rows += _mark(axes, curves, labels, marked)
     return rows
 
 
@@ -73,10 +84,14 @@ def _mark_note(panels: Mapping[str, Sequence[Curve]]) -> list[str]:
     return ["Faint diamonds: the authors' values at 100k, read off their figures."]
 
 
-def _mark(axes: Any, curves: Sequence[Curve], labels: Sequence[str]) -> list[dict[str, Any]]:
-    task = short_task(curves[0].task)
+def _mark(
+    axes: Any, curves: Sequence[Curve], labels: Sequence[str], marked: Sequence[str]
+) -> list[dict[str, Any]]:
+    known = CURVES.get(short_task(curves[0].task), {})
     rows = []
-    for place, (method, value) in enumerate(CURVES.get(task, {}).items()):
+    for place, (method, value) in enumerate(known.items()):
+        if method not in marked:
+            continue
         label = METHODS[method].label
         axes.errorbar(
             STEP * (1.02 + 0.02 * place), value.value, value.error, fmt="D", markersize=5,

@@ -30,7 +30,7 @@ def plan(workspace: Workspace) -> list[RunConfig]:
 
 def make(workspace: Workspace) -> list[Path]:
     groups = [workspace.group(name, TASK) for name in DRAWN if METHODS[name].suits(TASK)]
-    rows = [measure(group) for group in (*groups, workspace.peer(TASK)) if group is not None]
+    rows = [measure(group) for group in groups if group is not None]
     if not rows:
         raise workspace.nothing("speed")
     said = [*workspace.honesty(), *workspace.left_out(PAPER_METHODS, [TASK])]

@@ -39,7 +39,7 @@ def make(workspace: Workspace) -> list[Path]:
     env: Any = gymnasium.make(f"scrubjay/{TASK}-v0")
     maze = env.unwrapped.maze
     states = maze_states(*(np.array(corner) for corner in maze.corners()))
-    size = (11.0, 4.1 * len(groups) + 0.8)
+    size = (9.0, 3.4 * len(groups) + 0.8)
     figure, grid = open_figure(len(groups), 4, size, width_ratios=(1, 1, 1, 0.06))
     rows: list[dict[str, Any]] = []
     for line, (name, group) in zip(grid, groups.items(), strict=True):
@@ -88,7 +88,7 @@ def _rows(label: str, seed: int, step: int, states: Array, values: Array) -> lis
         {
             "method": label, "seed": seed, "checkpoint": step, "x": round(float(x), 4),
             "y": round(float(y), 4), "heading": round(float(heading), 4),
-            "value": float(f"{value:.6g}"),
+            "value": float(f"{value:.4g}"),
         }
         for (x, y, heading), value in zip(states, values, strict=True)
         if np.isfinite(value)

@@ -9,8 +9,6 @@ from scrubjay.experiments.figures import Drawing, save_figure
 from scrubjay.experiments.launch import RunConfig
 from scrubjay.experiments.reproduce.methods import (
     METHODS,
-    PEER_FOLDER,
-    PEER_LABEL,
     Budget,
     paper_name,
     run_config,
@@ -44,10 +42,6 @@ class Workspace:
         """All finished runs of a method on a task that exist, whoever ran them."""
         folder = folder_of(self.root, run_config(method, task, 0, self.budget)).parent
         return self._group(folder, METHODS[method].label)
-
-    def peer(self, task: str) -> Group | None:
-        """The published design's runs, if somebody made them."""
-        return self._group(self.root / task / PEER_FOLDER, PEER_LABEL)
 
     def _group(self, folder: Path, label: str) -> Group | None:
         runs = [run for path in sorted(folder.glob("seed-*")) if (run := self._load(path))]
