@@ -28,6 +28,7 @@ BANDS = ("standard error", "bootstrap")
 METRIC_LABELS = {"success": "success rate", "return": "return", "length": "episode length"}
 # Bootstrap intervals in figures and reports are drawn from this seed: the same runs, the same band.
 BOOTSTRAP_SEED = 0
+LEGEND_COLUMNS = 4
 DPI = {"png": 160, "svg": 90}  # of an SVG only what is rasterized
 STYLE = {
     "font.family": "sans-serif",
@@ -230,7 +231,8 @@ def add_legend(figure: Any, labels: Sequence[str]) -> None:
         lines.Line2D([], [], color=colour_of(label, labels), linewidth=2, label=label)
         for label in labels
     ]
-    figure.legend(handles=handles, loc="upper center", ncols=min(len(labels), 5), frameon=False)
+    columns = min(len(labels), LEGEND_COLUMNS)
+    figure.legend(handles=handles, loc="upper center", ncols=columns, frameon=False)
 
 
 def add_caption(figure: Any, text: str) -> None:
@@ -239,14 +241,16 @@ def add_caption(figure: Any, text: str) -> None:
     lines = textwrap.wrap(text, int(width * 16.5))
     below = 0.08 + 0.16 * len(lines)
     figure.text(0.012, 0.04 / height, "\n".join(lines), fontsize=8, va="bottom", color="#555b66")
-    figure.tight_layout(rect=(0, below / height, 1, 1 - 0.32 / height))
+    n_labels = max((len(legend.get_texts()) for legend in figure.legends), default=1)
+    above = 0.1 + 0.22 * -(-n_labels // LEGEND_COLUMNS)
+    figure.tight_layout(rect=(0, below / height, 1, 1 - above / height))
 
 
 def _seed_counts(curves: Sequence[Curve]) -> str:
     counts: dict[str, dict[str, int]] = {}
     for curve in curves:
         counts.setdefault(curve.label, {})[short_task(curve.task)] = len(curve.seeds)
-    return ", ".join(f"{label} {_count(tasks)}" for label, tasks in counts.items())
+    return "; ".join(f"{label} {_count(tasks)}" for label, tasks in counts.items())
 
 
 def _count(tasks: Mapping[str, int]) -> str:

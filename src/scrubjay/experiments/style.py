@@ -6,7 +6,7 @@ INK = "#22262e"
 # The paper's colours for its three methods (blue, orange, grey), in shades that people with any
 # kind of colour blindness tell apart; the rest of the palette is Okabe and Ito's.
 FIXED = {"cec": "#0072b2", "sac": "#e07b00", "emac": "#7a7f87"}
-PALETTE = ("#009e73", "#cc79a7", "#56b4e9", "#a6761d", "#d55e00", "#5e4fa2")
+PALETTE = ("#009e73", "#cc79a7", "#56b4e9", "#a6761d", "#d55e00", "#5e4fa2", "#99354f")
 
 
 def colour_of(label: str, labels: Sequence[str]) -> str:

@@ -19,12 +19,9 @@ PUBLISHED = ("cec", "cec-stale", "cec-published", "published-design")
 # panel: (task, arms)
 PANELS = {
     "Safexp-PointGoal": ("SafexpPointGoal", PUBLISHED),
-    "Safexp-PointGoal, no inner block": (
-        "SafexpPointGoal",
-        ("cec-no-block", "published-no-block"),
-    ),
-    "PointUMaze": ("PointUMaze", (*PUBLISHED, "cec-fast-decay")),
-    "Point4Rooms": ("Point4Rooms", (*PUBLISHED, "cec-fast-decay")),
+    "PointGoal, no inner block": ("SafexpPointGoal", ("cec-no-block", "published-no-block")),
+    "PointUMaze": ("PointUMaze", (*PUBLISHED, "cec-fast-decay", "cec-double-d")),
+    "Point4Rooms": ("Point4Rooms", (*PUBLISHED, "cec-fast-decay", "cec-double-d")),
     "MountainCarContinuous": ("SparseMountainCar", (*PUBLISHED, "cec-fast-decay")),
     "FetchReach": ("SparseFetchReach", ("cec", "published-design")),
 }
@@ -60,7 +57,7 @@ def make(workspace: Workspace) -> list[Path]:
     panels = {title: task_curves(workspace, task, arms) for title, (task, arms) in PANELS.items()}
     tasks = list(dict.fromkeys(task for task, _ in PANELS.values()))
     notes = [NOTE, *workspace.broken(tasks)]
-    figure = draw_panels(workspace, "causes", panels, notes, marked=("cec",))
+    figure = draw_panels(workspace, "causes", panels, notes, marked=("cec",), columns=3)
     return [*figure, *_write_table(workspace, notes[1:])]
 
 

@@ -39,13 +39,14 @@ def draw_panels(
     band: str = BANDS[0],
     ending: str = "",
     marked: Sequence[str] = PAPER_METHODS,
+    columns: int = 4,
 ) -> list[Path]:
     """One figure, with the paper's values of the `marked` methods."""
     panels = {title: curves for title, curves in panels.items() if curves}
     if not panels:
         raise workspace.nothing(name)
     said = [*notes, *_mark_note(panels), *workspace.honesty()]
-    drawing = learning_curves(panels, band=band, notes=said)
+    drawing = learning_curves(panels, band, columns, notes=said)
     rows = [*drawing.rows, *_decorate(drawing, panels, marked)]
     return workspace.save(name + ending, Drawing(drawing.figure, rows, drawing.caption))
 

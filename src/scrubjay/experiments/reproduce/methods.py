@@ -7,8 +7,9 @@ from typing import Any
 from scrubjay.envs.catalog import TASKS
 from scrubjay.experiments.launch import DEEP_AGENTS, RunConfig
 
+MAZES = ("PointUMaze", "Point4Rooms")
 SAFEXP = ("SafexpPointGoal", "SafexpCarGoal")
-NAVIGATION = ("PointUMaze", "Point4Rooms", *SAFEXP)
+NAVIGATION = (*MAZES, *SAFEXP)
 PAPER_TASKS = ("GrowingTree", "SparseMountainCar", *NAVIGATION, "SparseFetchReach")
 PAPER_METHODS = ("cec", "sac", "emac")
 CAPACITIES = (1_000, 3_000, 10_000)
@@ -68,8 +69,11 @@ METHODS = {
     "cec-published": Method("CEC, published settings", "cec", "published"),
     "cec-literal": Method("CEC, literal text", "cec", "literal"),
     "cec-stale": Method("CEC, stale index", "cec-stale", "paper"),
-    "published-design": Method("published design (stale index)", "cec-stale", "published"),
-    "cec-fast-decay": Method("CEC, epsilon to 0.05 in 10k steps", "cec", "paper", _FAST_DECAY),
+    "published-design": Method("published design, stale index", "cec-stale", "published"),
+    "cec-fast-decay": Method("CEC, epsilon falls in 10k", "cec", "paper", _FAST_DECAY),
+    "cec-double-d": Method(
+        "CEC, d = 0.2", "cec", "paper", {"distance_threshold": 0.2}, tasks=MAZES
+    ),
     "cec-no-block": Method("CEC, no inner block", "cec", "paper", **_NO_BLOCK),
     "published-no-block": Method(
         "published design, no inner block", "cec-stale", "published", **_NO_BLOCK
