@@ -62,6 +62,8 @@ class CEC(MemoryAgent):
     What the paper does not have, each with the value that leaves its rule as it is (`CECPlus` has
     them all on, and docs/plus.md says what each is worth):
 
+    - `epsilon_spread` (1): each episode has an epsilon of its own, up to so many times larger or
+      smaller, log-uniformly: some episodes are nearly greedy, some explore all the time.
     - `hold` (1): an exploratory action lasts n steps with probability about n^-2, at most `hold`.
     - `noise_rate` (0): so often a remembered action is varied by the noise.
     - `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
@@ -94,6 +96,7 @@ class CEC(MemoryAgent):
         embedding: Embedding | None = None,
         exploration: str = "noise",
         recency: str = "write",
+        epsilon_spread: float = 1.0,
         hold: int = 1,
         noise_rate: float = 0.0,
         skip_worthless: bool = False,
@@ -114,6 +117,7 @@ class CEC(MemoryAgent):
         self.capacity = check_count("capacity", capacity)
         self.exploration = check_choice("exploration", exploration, EXPLORATIONS)
         self.recency = recency
+        self.epsilon_spread = check_number("epsilon_spread", epsilon_spread, low=1)
         self.hold = check_count("hold", hold)
         self.noise_rate = check_number("noise_rate", noise_rate, low=0, high=1)
         self.skip_worthless = check_flag("skip_worthless", skip_worthless)
@@ -132,6 +136,11 @@ class CEC(MemoryAgent):
         self._buffers: dict[int, EpisodeArrays] = {}
         self._set_memory(self._make_memory())
 
+    @property
+    def radius(self) -> float:
+        """How far a neighbour may be, n d; 0 while d is not known yet."""
+        return self.radius_factor * self.memory.distance_threshold
+
     def _make_rule(self) -> Rule:
         threshold = self.memory.distance_threshold
         lowest, span = self._value_range()
@@ -140,7 +149,7 @@ class CEC(MemoryAgent):
             fading = -self.detour_cost * math.log(max(self.gamma, 1e-300)) / threshold
         return Rule(
             n_neighbors=self.n_neighbors,
-            radius=self.radius_factor * threshold,
+            radius=self.radius,
             temperature=self.temperature * (span if self.temperature_unit == "range" else 1.0),
             noise_std=self.noise_std,
             uniform=self.exploration == "uniform",
@@ -169,13 +178,16 @@ class CEC(MemoryAgent):
         relative = self.temperature_unit == "range"
         return relative or self.skip_worthless or self.stitching or self.detour_cost is not None
 
+    @property
+    def _first_threshold(self) -> float:
+        """The memory's threshold before the first episode; 0: not known yet."""
+        return self.distance_threshold if isinstance(self.distance_threshold, float) else 0.0
+
     def _make_memory(self) -> EpisodicMemory:
-        threshold = self.distance_threshold
         return EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
-            # 0: not known yet
-            distance_threshold=0.0 if isinstance(threshold, str) else threshold,
+            distance_threshold=self._first_threshold,
             columns={"action": self.action_box.size},
             rule="replace_if_better",
             recency=self.recency,
@@ -298,6 +310,7 @@ class CEC(MemoryAgent):
             "embedding": self.embedding.config(),
             "exploration": self.exploration,
             "recency": self.recency,
+            "epsilon_spread": self.epsilon_spread,
             "hold": self.hold,
             "noise_rate": self.noise_rate,
             "skip_worthless": self.skip_worthless,
@@ -357,6 +370,9 @@ class CECEpisode:
         self.number = number
         self._agent = agent
         self._rng = generator(agent.seed, Stream.POLICY, environment, number)
+        self._epsilon_factor = 1.0
+        if agent.epsilon_spread > 1:
+            self._epsilon_factor = agent.epsilon_spread ** self._rng.uniform(-1.0, 1.0)
         self._vector = np.empty(agent._flattener.size)
         # an identity has nothing to learn and nothing to copy: its key is the vector itself
         self._identity = isinstance(agent.embedding, Identity)
@@ -397,7 +413,8 @@ class CECEpisode:
         step, draw = self._next_step()
         choice = decide(
             *agent._memory_arrays, *agent._flat_rule, *self._arrays, self._remaining, self._draws,
-            agent._n_uniforms, key, agent.epsilon(agent.num_timesteps), draw, step,
+            agent._n_uniforms, key, self._epsilon_factor * agent.epsilon(agent.num_timesteps),
+            draw, step,
         )  # fmt: skip
         if choice < 0:
             raise ValueError(f"a finite observation was expected, its key is {key}")
@@ -436,8 +453,15 @@ class CECEpisode:
     def taken(self) -> Experience:
         """The episode so far, of what was recorded."""
         n = len(self._rewards)
-        keys, actions, _, _, trace, closeness = (array[:n] for array in self._arrays)
-        return Experience(keys, actions, np.array(self._rewards), trace, closeness, self._clock)
+        arrays = self._arrays
+        return Experience(
+            arrays.keys[:n],
+            arrays.actions[:n],
+            np.array(self._rewards),
+            arrays.trace[:n],
+            arrays.closeness[:n],
+            self._clock,
+        )
 
     def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
         agent = self._agent

@@ -22,6 +22,7 @@ DEFAULTS: Mapping[str, Any] = {
     "radius_factor": 3.0,
     "distance_threshold": "step",
     "epsilon": 0.05,
+    "epsilon_spread": 20.0,
     "exploration": "uniform",
     "hold": 100,
     "skip_worthless": True,

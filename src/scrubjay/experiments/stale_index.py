@@ -26,6 +26,7 @@ class StaleIndexCEC(CEC):
         return EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
+            distance_threshold=self._first_threshold,
             columns={"action": self.action_box.size},
             rule="append",
             recency="never",
