@@ -28,6 +28,7 @@ from scrubjay.agents.base import (
 from scrubjay.agents.decision import (
     FOLLOWED,
     REPEATED,
+    SAMPLED,
     Choice,
     EpisodeArrays,
     Rule,
@@ -69,11 +70,11 @@ class CEC(MemoryAgent):
     - `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
     - `detour_cost` (None): a number makes the greedy action that of the best neighbour instead of
       the nearest; a neighbour at the distance m d counts gamma^(detour_cost m) times.
-    - `stitching` (False): a step is worth what the best neighbour of the next state promises, if
-      that is more than what the episode made of it.
+    - `stitching` (False): a step is worth what the best neighbour of the next state promises (of
+      those within a third of the radius), if that is more than what the episode made of it.
     - `correction` (0): the value of a row that was followed moves by this share towards what it
       led to. So promises that are not kept lose their rank.
-    - `distance_threshold="step"`: d is the median step between consecutive keys of the first
+    - `distance_threshold="step"`: d is half the median step between consecutive keys of the first
       episodes (those that the embedding needs, or one).
     - `temperature_unit="range"`: the temperature is a share of the range of the values.
     - `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
@@ -244,7 +245,7 @@ class CEC(MemoryAgent):
         held, self._held = self._held, []
         keys = [self.embedding.embed_batch(episode.vectors) for episode in held]
         if self.memory.distance_threshold == 0:
-            self.memory.distance_threshold = median_step(keys)
+            self.memory.distance_threshold = median_step(keys) / 2
             self._read_arrays()
         return [
             self._learn_from(untraced(matrix, episode.actions, episode.rewards))
@@ -388,7 +389,7 @@ class CECEpisode:
     def act(self, observation: Any) -> npt.NDArray[Any]:
         """Observation -> key -> neighbours -> action."""
         agent = self._agent
-        if self._identity and is_plain_vector(observation, self._vector):
+        if self._identity and agent._has_keys and is_plain_vector(observation, self._vector):
             self.choose(observation)
         else:
             self._observe(observation)
@@ -502,7 +503,9 @@ class CECEpisode:
         choices = np.bincount(self._arrays.choices[:n], minlength=len(Choice) - 1)
         random = choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
         distances = self._arrays.distances[:n]
-        near = distances[np.isfinite(distances)]
+        near = distances[np.isfinite(distances) & (distances >= 0)]
+        # of those without a neighbour only some were asked how far the nearest is
+        weights = np.where(near > self._agent.radius, SAMPLED, 1)
         written = np.bincount(
             np.concatenate(outcomes).astype(np.int64) if outcomes else np.zeros(0, np.int64),
             minlength=len(Outcome),
@@ -511,8 +514,8 @@ class CECEpisode:
             "decisions": n,
             "random": float(random),
             "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
-            "distance": float(near.sum()),
-            "distances": float(near.size),
+            "distance": float(near @ weights),
+            "distances": float(weights.sum()),
             "writes": float(written.sum()),
             "hits": float(written[Outcome.REPLACED] + written[Outcome.KEPT]),
             "added": float(written[Outcome.ADDED] + written[Outcome.EVICTED]),

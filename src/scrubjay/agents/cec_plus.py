@@ -14,19 +14,19 @@ from scrubjay.agents.cec import CEC
 from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifference, Periodic
 
 DEFAULTS: Mapping[str, Any] = {
-    "n_neighbors": 10,
+    "n_neighbors": 20,
     "temperature": 0.02,
     "temperature_unit": "range",
     "noise_std": 0.1,
     "noise_rate": 0.5,
-    "radius_factor": 3.0,
+    "radius_factor": 6.0,
     "distance_threshold": "step",
     "epsilon": 0.05,
     "epsilon_spread": 20.0,
     "exploration": "uniform",
     "hold": 100,
     "skip_worthless": True,
-    "detour_cost": 3.0,
+    "detour_cost": 1.5,
     "stitching": True,
     "correction": 0.3,
     "timeouts": "continue",

@@ -14,6 +14,9 @@ from numba import njit
 from scrubjay.memory.kdtree import find_neighbors
 from scrubjay.memory.tree_arrays import TreeArrays
 
+NOT_ASKED = -1.0  # the distance of a step that asked for no neighbour
+SAMPLED = 16  # of so many steps without a neighbour one asks how far the nearest row is
+HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
 FAR = 64  # rows that are asked when no neighbour knows anything
 
 
@@ -62,7 +65,7 @@ class Rule(NamedTuple):
 class EpisodeArrays(NamedTuple):
     """What an episode writes down, a row for each step.
 
-    `trace` has three columns: the row whose action was taken as it is, the best neighbour, and
+    `trace` has three columns: the row whose action was taken as it is, the best row close by, and
     whether the first is the very row in whose place this step would be written (-1: none, 0: no).
     `closeness` is what the best neighbour's value counts here.
     """
@@ -210,22 +213,29 @@ def choose_action(
     if held[0] > 0:
         held[0] -= 1
         action[:] = episode.actions[step - 1]
-        episode.distances[step] = np.nan
+        episode.distances[step] = NOT_ASKED
         episode.choices[step] = Choice.HELD.value
         return Choice.HELD.value
     rows = np.empty(rule.n_neighbors, dtype=np.int64)
     squared = np.empty(rule.n_neighbors, dtype=np.float64)
     found = find_neighbors(tree, key, rule.n_neighbors, rule.radius, rows, squared)
-    # Only where nobody is near is the nearest row sought beyond the radius: for the log alone.
-    if found > 0 or find_neighbors(tree, key, 1, np.inf, rows, squared) > 0:
+    # Where nobody is near the nearest row is sought beyond the radius for the log alone, so now and
+    # then is enough: in many dimensions it is a scan of all rows.
+    if found > 0:
+        episode.distances[step] = np.sqrt(squared[0])
+    elif step % SAMPLED > 0:
+        episode.distances[step] = np.nan
+    elif find_neighbors(tree, key, 1, np.inf, rows, squared) > 0:
         episode.distances[step] = np.sqrt(squared[0])
     else:
         episode.distances[step] = np.inf
     nearest = rows[0]
     scores = np.empty(rule.n_neighbors, dtype=np.float64)
     count = weigh(values, rows, squared, found, rule, scores)
-    if count > 0:
-        best = scores[:count].argmax()
+    # squared distances are in ascending order; what is far away promises nothing about here
+    n_here = np.searchsorted(squared[:count], (rule.radius * HERE) ** 2, side="right")
+    if n_here > 0:
+        best = scores[:n_here].argmax()
         trace[BEST] = rows[best]
         episode.closeness[step] = np.exp(-rule.fading * np.sqrt(squared[best]))
     uniforms, normals = draws.uniforms[draw], draws.normals[draw]

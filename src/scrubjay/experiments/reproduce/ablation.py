@@ -68,11 +68,12 @@ def plan(workspace: Workspace) -> list[RunConfig]:
     if "cec-plus" not in workspace.agents:
         return []
     cases = CASES[:3] if workspace.budget.quick else CASES
+    # the two that matter most come first, so that a broken-off study has them
+    first = [(case, arm) for arm in (FULL, PAPER) for case in cases]
+    others = [(case, arm) for case in cases for arm in ARMS if arm.suits(case)]
     return [
         arm.config(case, seed)
-        for case in cases
-        for arm in ARMS
-        if arm.suits(case)
+        for case, arm in dict.fromkeys([*first, *others])
         for seed in seeds_of(workspace)
     ]
 

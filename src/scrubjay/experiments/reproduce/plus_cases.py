@@ -19,7 +19,7 @@ QUICK_SEEDS = (0, 1, 2)
 N_EVAL_EPISODES = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A task, how long it is trained, how often evaluated, and what is to be reached by when."""
 
@@ -39,7 +39,7 @@ class Case:
         return 1 if same else N_EVAL_EPISODES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Arm:
     """A variant; `options_on` are for single tasks, `tasks` those that it is for (empty: all)."""
 
