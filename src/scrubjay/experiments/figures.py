@@ -28,7 +28,6 @@ BANDS = ("standard error", "bootstrap")
 METRIC_LABELS = {"success": "success rate", "return": "return", "length": "episode length"}
 # Bootstrap intervals in figures and reports are drawn from this seed: the same runs, the same band.
 BOOTSTRAP_SEED = 0
-LEGEND_COLUMNS = 4
 DPI = {"png": 160, "svg": 90}  # of an SVG only what is rasterized
 STYLE = {
     "font.family": "sans-serif",
@@ -231,18 +230,28 @@ def add_legend(figure: Any, labels: Sequence[str]) -> None:
         lines.Line2D([], [], color=colour_of(label, labels), linewidth=2, label=label)
         for label in labels
     ]
-    columns = min(len(labels), LEGEND_COLUMNS)
+    columns = min(len(labels), _legend_columns(figure))
     figure.legend(handles=handles, loc="upper center", ncols=columns, frameon=False)
 
 
+def _legend_columns(figure: Any) -> int:
+    """As many labels in a row as are sure to fit."""
+    return max(2, int(figure.get_size_inches()[0] / 2.45))
+
+
 def add_caption(figure: Any, text: str) -> None:
-    """The caption below, and everything else laid out above it."""
+    """The caption below, and everything else laid out above it.
+
+    Figures have room for 0.9 inches of legend and caption; what needs more makes them taller.
+    """
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, int(width * 16.5))
     below = 0.08 + 0.16 * len(lines)
-    figure.text(0.012, 0.04 / height, "\n".join(lines), fontsize=8, va="bottom", color="#555b66")
     n_labels = max((len(legend.get_texts()) for legend in figure.legends), default=1)
-    above = 0.1 + 0.22 * -(-n_labels // LEGEND_COLUMNS)
+    above = 0.1 + 0.22 * -(-n_labels // _legend_columns(figure))
+    height += max(0.0, below + above - 0.9)
+    figure.set_size_inches(width, height)
+    figure.text(0.012, 0.04 / height, "\n".join(lines), fontsize=8, va="bottom", color="#555b66")
     figure.tight_layout(rect=(0, below / height, 1, 1 - above / height))
 
 
