@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import scrubjay.envs  # noqa: F401  registers the tasks
 
 if TYPE_CHECKING:
-    from scrubjay.agents import CEC, LinearSchedule
+    from scrubjay.agents import CEC, CECPlus, LinearSchedule
     from scrubjay.embedding import (
         BoundsScaler,
         Chain,
         Embedding,
         FrozenNormalizer,
+        GoalDifference,
         Identity,
+        Periodic,
         RandomProjection,
         RunningNormalizer,
         SelectKeys,
@@ -31,13 +33,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "scrubjay.agents": ("CEC", "LinearSchedule"),
+    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule"),
     "scrubjay.embedding": (
         "BoundsScaler",
         "Chain",
         "Embedding",
         "FrozenNormalizer",
+        "GoalDifference",
         "Identity",
+        "Periodic",
         "RandomProjection",
         "RunningNormalizer",
         "SelectKeys",
@@ -53,14 +57,17 @@ __all__ = [
     "ArchiveError",
     "BaseCallback",
     "BoundsScaler",
+    "CECPlus",
     "Chain",
     "Embedding",
     "EpisodicMemory",
     "FrozenNormalizer",
+    "GoalDifference",
     "Identity",
     "KDTree",
     "LinearSchedule",
     "Outcome",
+    "Periodic",
     "RandomProjection",
     "RunFolder",
     "RunningNormalizer",

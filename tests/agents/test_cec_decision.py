@@ -35,7 +35,7 @@ def decide(agent, observation, *, epsilon=0.0, uniforms=(0.5, 0.5, 0.5, 0.5), no
     draws = Draws(np.array([uniforms], float), np.array([normals], float))
     choice = choose_action(
         agent._tree, agent._values, agent._actions, np.array(observation, float), agent._rule,
-        epsilon, draws, 0, arrays, 0,
+        epsilon, draws, 0, np.zeros(1, np.int64), arrays, 0,
     )  # fmt: skip
     return Choice(choice), arrays.actions[0], arrays.distances[0]
 
@@ -53,30 +53,29 @@ def softmax_edges(values, temperature):
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
 def test_softmax_probabilities_are_the_lengths_of_the_draws_that_choose_a_row(temperature):
-    values, rows = np.array([1.0, 2.0, 0.5, 3.0], np.float32), np.array([2, 0, 3, 1])
-    edges = softmax_edges(values[rows].astype(float), temperature)
-    for (start, end), row in zip(pairwise(edges), rows, strict=True):
+    values = np.array([0.5, 1.0, 3.0, 2.0])
+    edges = softmax_edges(values, temperature)
+    for i, (start, end) in enumerate(pairwise(edges)):
         for share in (0.001, 0.5, 0.999):
             draw = start + share * (end - start)
-            assert sample_softmax(values, rows, 4, temperature, draw) == row
-    assert sample_softmax(values, rows, 4, temperature, 0.0) == 2
-    assert sample_softmax(values, rows, 4, temperature, np.nextafter(1.0, 0.0)) == 1
+            assert sample_softmax(values, 4, temperature, draw) == i
+    assert sample_softmax(values, 4, temperature, 0.0) == 0
+    assert sample_softmax(values, 4, temperature, np.nextafter(1.0, 0.0)) == 3
 
 
 def test_large_values_and_a_low_temperature_do_not_overflow():
-    values = np.array([1e4, 9999.8, -1e30, 3e38], np.float32)
     for draw in (0.0, 0.3, 0.9999):
-        assert sample_softmax(values, np.array([0, 1, 2]), 3, 0.01, draw) == 0
-        assert sample_softmax(values, np.array([0, 3]), 2, 0.1, draw) == 3
-    close = np.array([1e4, 1e4 - 0.1], np.float32)
-    edge = softmax_edges(close.astype(float), 0.1)[1]
-    assert sample_softmax(close, np.array([0, 1]), 2, 0.1, edge - 1e-6) == 0
-    assert sample_softmax(close, np.array([0, 1]), 2, 0.1, edge + 1e-6) == 1
+        assert sample_softmax(np.array([1e4, 9999.8, -1e30]), 3, 0.01, draw) == 0
+        assert sample_softmax(np.array([1e4, 3e38]), 2, 0.1, draw) == 1
+    close = np.array([1e4, 1e4 - 0.1])
+    edge = softmax_edges(close, 0.1)[1]
+    assert sample_softmax(close, 2, 0.1, edge - 1e-6) == 0
+    assert sample_softmax(close, 2, 0.1, edge + 1e-6) == 1
 
 
 def test_equal_values_are_equally_likely():
     values = np.full(4, 7.0, np.float32)
-    chosen = [sample_softmax(values, np.arange(4), 4, 1.0, (i + 0.5) / 8) for i in range(8)]
+    chosen = [sample_softmax(values, 4, 1.0, (i + 0.5) / 8) for i in range(8)]
     assert chosen == [0, 0, 1, 1, 2, 2, 3, 3]
 
 

@@ -17,6 +17,8 @@ HORIZONS = {
     "scrubjay/SafexpPointGoal-v0": 1000,
     "scrubjay/SafexpCarGoal-v0": 1000,
     "scrubjay/SparseFetchReach-v0": 50,
+    "scrubjay/NoisyPointUMaze-v0": 1000,
+    "scrubjay/NoisySparseMountainCar-v0": 999,
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from scrubjay.agents import CEC
 from scrubjay.agents.base import Spaces
+from scrubjay.agents.cec import untraced
 from scrubjay.experiments.launch import RunConfig, load_agent, start
 from scrubjay.experiments.stale_index import StaleIndexCEC
 
@@ -52,7 +53,7 @@ def test_the_memory_is_the_naive_one(seed):
     for _ in range(30):
         content = episode(rng)
         naive.update(*content)
-        agent._learn_from(*content)
+        agent._learn_from(untraced(*content))
         np.testing.assert_array_equal(agent.memory.keys, naive.keys)
         np.testing.assert_array_equal(agent.memory.columns["action"], naive.actions)
         np.testing.assert_array_equal(agent.memory.values, naive.values)
@@ -64,7 +65,7 @@ def test_a_first_episode_is_stored_step_by_step():
     content = keys, np.ones((5, 1), np.float32), np.ones(5)
     stale, living = (kind(SPACES, distance_threshold=D) for kind in (StaleIndexCEC, CEC))
     for agent in (stale, living):
-        agent._learn_from(*content)
+        agent._learn_from(untraced(*content))
     assert (len(stale.memory), len(living.memory)) == (5, 1)
 
 

@@ -68,7 +68,9 @@ class MemoryAgent(ABC):
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
         self.seed = check_seed(seed)
-        self.embedding = _check_embedding(embedding)
+        self.embedding = _check_embedding(
+            self._default_embedding() if embedding is None else embedding
+        )
         self._flattener = self.embedding.flattener(self.observation_space)
         self.embedding.bind(self._flattener.bounds, self.seed)
         self._vector = np.empty(self._flattener.size)
@@ -82,6 +84,9 @@ class MemoryAgent(ABC):
         self._open: set[int] = set()
         # None when no episode is open, and when one has ended since the open ones began.
         self._boundary: Boundary | None = None
+
+    def _default_embedding(self) -> Embedding:
+        return Identity()
 
     # -- the environment ---------------------------------------------------------------------
 
@@ -328,8 +333,6 @@ def _build(cls: type[Any], manifest: Mapping[str, Any], arrays: Arrays) -> Any:
 
 
 def _check_embedding(embedding: Any) -> Embedding:
-    if embedding is None:
-        return Identity()
     if not isinstance(embedding, Embedding):
         raise TypeError(f"an Embedding, like RunningNormalizer(), was expected; {embedding!r} came")
     # An own copy: an embedding learns, and the same one may be given to several agents.
@@ -354,6 +357,19 @@ def check_number(
     relation = "greater than" if open_low else "of at least"
     upper = "" if np.isinf(high) else f" and at most {high:g}"
     raise ValueError(f"{name} must be a finite number {relation} {low:g}{upper}; {value!r} came")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words, or an error that lists them."""
+    if value not in choices:
+        raise ValueError(f"{name} is one of {choices}; {value!r} came")
+    return str(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is True or False; {value!r} came")
+    return bool(value)
 
 
 def check_count(name: str, value: Any) -> int:

@@ -8,25 +8,32 @@ than what is known replaces it (Eqs. 3 and 4). No network, no gradient.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.action_box import ActionBox
+from scrubjay.agents.backup import back_up, going_on, median_step
 from scrubjay.agents.base import (
     HeldEpisode,
     MemoryAgent,
     Spaces,
+    check_choice,
     check_count,
+    check_flag,
     check_number,
     warn_empty_memory,
 )
 from scrubjay.agents.decision import (
+    FOLLOWED,
+    REPEATED,
+    SAMPLED,
     Choice,
     EpisodeArrays,
     Rule,
     decide,
+    duration,
     greedy_row,
     is_finite,
     write_uniform_action,
@@ -38,6 +45,8 @@ from scrubjay.memory import EpisodicMemory, Outcome
 from scrubjay.randomness import Stream, generator
 
 EXPLORATIONS = ("noise", "uniform")
+TEMPERATURES = ("return", "range")
+TIMEOUTS = ("end", "continue")
 BLOCK = 64  # steps whose random numbers are drawn at once
 
 
@@ -50,6 +59,25 @@ class CEC(MemoryAgent):
     paper's text), `"uniform"` takes a uniform action instead (what its code did). `recency="write"`
     evicts the least recently updated row (the paper), `"hit"` the least recently visited (its
     code).
+
+    What the paper does not have, each with the value that leaves its rule as it is (`CECPlus` has
+    them all on, and docs/plus.md says what each is worth):
+
+    - `epsilon_spread` (1): each episode has an epsilon of its own, up to so many times larger or
+      smaller, log-uniformly: some episodes are nearly greedy, some explore all the time.
+    - `hold` (1): an exploratory action lasts n steps with probability about n^-2, at most `hold`.
+    - `noise_rate` (0): so often a remembered action is varied by the noise.
+    - `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
+    - `detour_cost` (None): a number makes the greedy action that of the best neighbour instead of
+      the nearest; a neighbour at the distance m d counts gamma^(detour_cost m) times.
+    - `stitching` (False): a step is worth what the best neighbour of the next state promises (of
+      those within a third of the radius), if that is more than what the episode made of it.
+    - `correction` (0): the value of a row that was followed moves by this share towards what it
+      led to. So promises that are not kept lose their rank.
+    - `distance_threshold="step"`: d is half the median step between consecutive keys of the first
+      episodes (those that the embedding needs, or one).
+    - `temperature_unit="range"`: the temperature is a share of the range of the values.
+    - `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
     """
 
     name = "cec"
@@ -62,55 +90,105 @@ class CEC(MemoryAgent):
         temperature: float = 1.0,
         noise_std: float = 0.1,
         radius_factor: float = 1.0,
-        distance_threshold: float = 0.1,
+        distance_threshold: float | str = 0.1,
         gamma: float = 0.99,
         epsilon: float | tuple[float, float, int] | LinearSchedule = (0.9, 0.05, 100_000),
         capacity: int = 1_000_000,
         embedding: Embedding | None = None,
         exploration: str = "noise",
         recency: str = "write",
+        epsilon_spread: float = 1.0,
+        hold: int = 1,
+        noise_rate: float = 0.0,
+        skip_worthless: bool = False,
+        detour_cost: float | None = None,
+        stitching: bool = False,
+        correction: float = 0.0,
+        temperature_unit: str = "return",
+        timeouts: str = "end",
         seed: int = 0,
     ) -> None:
         self.n_neighbors = check_count("n_neighbors", n_neighbors)
         self.temperature = check_number("temperature", temperature, low=0, open_low=True)
         self.noise_std = check_number("noise_std", noise_std, low=0)
         self.radius_factor = check_number("radius_factor", radius_factor, low=0, open_low=True)
-        self.distance_threshold = check_number(
-            "distance_threshold", distance_threshold, low=0, open_low=True
-        )
+        self.distance_threshold = check_threshold(distance_threshold)
         self.gamma = check_number("gamma", gamma, low=0, high=1)
         self.epsilon = as_schedule(epsilon)
         self.capacity = check_count("capacity", capacity)
-        if exploration not in EXPLORATIONS:
-            raise ValueError(f"exploration is one of {EXPLORATIONS}; {exploration!r} came")
-        self.exploration = exploration
+        self.exploration = check_choice("exploration", exploration, EXPLORATIONS)
         self.recency = recency
+        self.epsilon_spread = check_number("epsilon_spread", epsilon_spread, low=1)
+        self.hold = check_count("hold", hold)
+        self.noise_rate = check_number("noise_rate", noise_rate, low=0, high=1)
+        self.skip_worthless = check_flag("skip_worthless", skip_worthless)
+        self.detour_cost = (
+            None if detour_cost is None else check_number("detour_cost", detour_cost, low=0)
+        )
+        self.stitching = check_flag("stitching", stitching)
+        self.correction = check_number("correction", correction, low=0, high=1)
+        self.temperature_unit = check_choice("temperature_unit", temperature_unit, TEMPERATURES)
+        self.timeouts = check_choice("timeouts", timeouts, TIMEOUTS)
         super().__init__(env, embedding=embedding, seed=seed)
         self.action_box = ActionBox(self.action_space)
-        self._rule = self._make_rule()
-        self._flat_rule = self._rule.flat()
-        self._scale_check = ScaleCheck(self._rule.radius)
+        self._scale_check = ScaleCheck()
         self._warned_empty = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self._buffers: dict[int, EpisodeArrays] = {}
         self._set_memory(self._make_memory())
 
+    @property
+    def radius(self) -> float:
+        """How far a neighbour may be, n d; 0 while d is not known yet."""
+        return self.radius_factor * self.memory.distance_threshold
+
     def _make_rule(self) -> Rule:
+        threshold = self.memory.distance_threshold
+        lowest, span = self._value_range()
+        fading = 0.0
+        if self.detour_cost and self.gamma < 1 and threshold > 0:
+            fading = -self.detour_cost * math.log(max(self.gamma, 1e-300)) / threshold
         return Rule(
             n_neighbors=self.n_neighbors,
-            radius=self.radius_factor * self.distance_threshold,
-            temperature=self.temperature,
+            radius=self.radius,
+            temperature=self.temperature * (span if self.temperature_unit == "range" else 1.0),
             noise_std=self.noise_std,
             uniform=self.exploration == "uniform",
+            threshold=threshold,
+            # a share of the range, because a corrected value approaches the lowest one for ever
+            worthless=lowest + 1e-6 * span if self.skip_worthless else -math.inf,
+            lowest=lowest,
+            fading=fading,
+            best=self.detour_cost is not None,
+            noise_rate=self.noise_rate,
+            hold=self.hold,
             low=self.action_box.low,
             high=self.action_box.high,
         )
+
+    def _value_range(self) -> tuple[float, float]:
+        """The lowest value and how far the highest is above it (1 where all are the same)."""
+        values = self.memory.values
+        if len(values) == 0 or not self._reads_range:
+            return 0.0, 1.0
+        lowest, highest = float(values.min()), float(values.max())
+        return lowest, (highest - lowest) or 1.0
+
+    @property
+    def _reads_range(self) -> bool:
+        relative = self.temperature_unit == "range"
+        return relative or self.skip_worthless or self.stitching or self.detour_cost is not None
+
+    @property
+    def _first_threshold(self) -> float:
+        """The memory's threshold before the first episode; 0: not known yet."""
+        return self.distance_threshold if isinstance(self.distance_threshold, float) else 0.0
 
     def _make_memory(self) -> EpisodicMemory:
         return EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
-            distance_threshold=self.distance_threshold,
+            distance_threshold=self._first_threshold,
             columns={"action": self.action_box.size},
             rule="replace_if_better",
             recency=self.recency,
@@ -126,29 +204,52 @@ class CEC(MemoryAgent):
         self._values = self.memory.value_array
         self._actions = self.memory.column_arrays["action"]
         self._memory_arrays = (*self._tree, self._values, self._actions)
-        self._embedding_ready = self.embedding.ready
+        self._rule = self._make_rule()
+        self._flat_rule = self._rule.flat()
+        self._n_uniforms = n_uniforms(self._rule)
+        self._has_keys = self.embedding.ready and self.memory.distance_threshold > 0
 
     def begin_episode(self, environment: int) -> "CECEpisode":
         return CECEpisode(self, environment, self._open_episode(environment))
 
-    def _learn_from(self, keys: Any, actions: Any, rewards: Any) -> npt.NDArray[Any]:
-        """Algorithm 1, UPDATE: the one place where the memory is written.
+    def _learn_from(self, episode: "Experience") -> npt.NDArray[Any]:
+        """Algorithm 1, UPDATE: the one place where the memory is written, backwards.
 
-        A time-out ends the return as a real end does, as in the paper.
+        A time-out ends the return as a real end does, as in the paper, unless `timeouts` says
+        otherwise. Returns the outcome of each step that was written.
         """
-        _, outcomes = self.memory.write_episode(keys, rewards, self.gamma, action=actions)
+        memory, trace = self.memory, episode.trace
+        returns = back_up(
+            episode.rewards, self.gamma, self.stitching, self.correction, trace, episode.closeness,
+            memory.value_array, memory.stamp_array, episode.clock, self._rule.lowest,
+        )  # fmt: skip
+        fresh = np.arange(len(returns))[::-1]
+        if self.correction > 0:
+            followed = np.unique(trace[:, FOLLOWED])
+            followed = followed[followed >= 0]
+            memory.set_values(followed, memory.value_array[followed])
+            # what was done as remembered, where it is remembered, is no news
+            fresh = fresh[trace[fresh, REPEATED] == 0]
+        outcomes = self._write(episode.keys[fresh], returns[fresh], episode.actions[fresh])
         self._read_arrays()
         return outcomes
+
+    def _write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[Any]:
+        return self.memory.write_many(keys, values, action=actions)[1]
 
     def _hold(self, episode: HeldEpisode) -> None:
         self._held.append(episode)
 
     def _release_held(self) -> list[npt.NDArray[Any]]:
-        """Write the episodes that waited for the embedding."""
+        """Write the episodes that waited for the embedding, or for the length of a step."""
         held, self._held = self._held, []
+        keys = [self.embedding.embed_batch(episode.vectors) for episode in held]
+        if self.memory.distance_threshold == 0:
+            self.memory.distance_threshold = median_step(keys) / 2
+            self._read_arrays()
         return [
-            self._learn_from(self.embedding.embed_batch(episode.vectors), *episode[1:])
-            for episode in held
+            self._learn_from(untraced(matrix, episode.actions, episode.rewards))
+            for matrix, episode in zip(keys, held, strict=True)
         ]
 
     def _predict_one(self, observation: Any, deterministic: bool) -> npt.NDArray[Any]:
@@ -158,7 +259,7 @@ class CEC(MemoryAgent):
         self.embedding.embed(self._vector, self._key)
         if not deterministic:
             return self._predict_random()
-        row = greedy_row(*self._tree, self._key)
+        row = greedy_row(*self._tree, self._values, *self._flat_rule, self._key)
         if row < 0:
             raise ValueError(f"a finite observation was expected, {observation!r} came")
         return self.action_box.executed(self._actions[row])
@@ -174,8 +275,9 @@ class CEC(MemoryAgent):
         draws = draw_block(self._prediction_rng, 1, self._rule)
         epsilon = self.epsilon(self.num_timesteps)
         choice = decide(
-            *self._memory_arrays, *self._flat_rule, *arrays, draws, self._key, epsilon, 0, 0
-        )
+            *self._memory_arrays, *self._flat_rule, *arrays, np.zeros(1, np.int64), draws,
+            self._n_uniforms, self._key, epsilon, 0, 0,
+        )  # fmt: skip
         if choice < 0:
             raise ValueError(f"a finite observation was expected, {self._vector} came")
         return self.action_box.executed(arrays.actions[0])
@@ -209,6 +311,15 @@ class CEC(MemoryAgent):
             "embedding": self.embedding.config(),
             "exploration": self.exploration,
             "recency": self.recency,
+            "epsilon_spread": self.epsilon_spread,
+            "hold": self.hold,
+            "noise_rate": self.noise_rate,
+            "skip_worthless": self.skip_worthless,
+            "detour_cost": self.detour_cost,
+            "stitching": self.stitching,
+            "correction": self.correction,
+            "temperature_unit": self.temperature_unit,
+            "timeouts": self.timeouts,
             "seed": self.seed,
         }
 
@@ -222,16 +333,34 @@ class CEC(MemoryAgent):
     def warm_up(self) -> None:
         """Compile everything that training calls: an episode of a copy that nobody keeps."""
         copy = self.from_config(Spaces(self.observation_space, self.action_space), self.config())
-        copy._embedding_ready = True
         zeros = np.zeros(self.embedding.key_dim)
         episode = copy.begin_episode(0)
         episode.choose(zeros)
         episode.record(0.0)
         episode.choose(zeros)
         episode.record(0.0)
-        copy._learn_from(*episode.taken())
+        copy._learn_from(episode.taken())
         is_finite(zeros)
-        greedy_row(*copy._tree, zeros)
+        duration(0.0, copy.hold)
+        greedy_row(*copy._tree, copy._values, *copy._flat_rule, zeros)
+
+
+class Experience(NamedTuple):
+    """A finished episode: what a write needs. `clock`: the memory's counter when it began."""
+
+    keys: npt.NDArray[Any]
+    actions: npt.NDArray[np.float32]
+    rewards: npt.NDArray[np.float64]
+    trace: npt.NDArray[np.int64]
+    closeness: npt.NDArray[np.float64]
+    clock: int
+
+
+def untraced(keys: Any, actions: Any, rewards: Any) -> Experience:
+    """An episode in which nothing was followed."""
+    n = len(rewards)
+    trace = np.full((n, 3), [-1, -1, 0], dtype=np.int64)
+    return Experience(keys, actions, np.asarray(rewards, np.float64), trace, np.zeros(n), 0)
 
 
 class CECEpisode:
@@ -242,6 +371,9 @@ class CECEpisode:
         self.number = number
         self._agent = agent
         self._rng = generator(agent.seed, Stream.POLICY, environment, number)
+        self._epsilon_factor = 1.0
+        if agent.epsilon_spread > 1:
+            self._epsilon_factor = agent.epsilon_spread ** self._rng.uniform(-1.0, 1.0)
         self._vector = np.empty(agent._flattener.size)
         # an identity has nothing to learn and nothing to copy: its key is the vector itself
         self._identity = isinstance(agent.embedding, Identity)
@@ -250,16 +382,18 @@ class CECEpisode:
             BLOCK, agent.embedding.key_dim, agent.action_box.size
         )
         self._rewards: list[float] = []
+        self._remaining = np.zeros(1, np.int64)  # steps that an exploratory action still lasts
+        self._clock = agent.memory.clock
         self._held_vectors: list[npt.NDArray[np.float64]] = []
 
     def act(self, observation: Any) -> npt.NDArray[Any]:
         """Observation -> key -> neighbours -> action."""
         agent = self._agent
-        if self._identity and is_plain_vector(observation, self._vector):
+        if self._identity and agent._has_keys and is_plain_vector(observation, self._vector):
             self.choose(observation)
         else:
             self._observe(observation)
-            if agent._embedding_ready:
+            if agent._has_keys:
                 self.choose(self._key)
             else:
                 self._act_without_keys()
@@ -279,19 +413,29 @@ class CECEpisode:
         agent = self._agent
         step, draw = self._next_step()
         choice = decide(
-            *agent._memory_arrays, *agent._flat_rule, *self._arrays, self._draws, key,
-            agent.epsilon(agent.num_timesteps), draw, step,
+            *agent._memory_arrays, *agent._flat_rule, *self._arrays, self._remaining, self._draws,
+            agent._n_uniforms, key, self._epsilon_factor * agent.epsilon(agent.num_timesteps),
+            draw, step,
         )  # fmt: skip
         if choice < 0:
             raise ValueError(f"a finite observation was expected, its key is {key}")
 
     def _act_without_keys(self) -> None:
-        """Uniform actions, and the observations as they are, until the embedding is ready."""
+        """Uniform actions, and the observations as they are, until there are keys."""
+        agent = self._agent
         step, draw = self._next_step()
         self._held_vectors.append(self._vector.copy())
-        write_uniform_action(self._agent._rule, self._draws[draw], self._arrays.actions[step])
-        self._arrays.choices[step] = Choice.NO_NEIGHBOR
         self._arrays.distances[step] = np.inf
+        if self._remaining[0] > 0:
+            self._remaining[0] -= 1
+            self._arrays.actions[step] = self._arrays.actions[step - 1]
+            self._arrays.choices[step] = Choice.HELD
+            return
+        write_uniform_action(agent._rule, self._draws[draw], self._arrays.actions[step])
+        self._arrays.choices[step] = Choice.NO_NEIGHBOR
+        if agent.hold > 1:
+            draws = self._draws[draw]
+            self._remaining[0] = duration(draws[2 + agent.action_box.size], agent.hold) - 1
 
     def _next_step(self) -> tuple[int, int]:
         step = len(self._rewards)
@@ -307,46 +451,71 @@ class CECEpisode:
             raise ValueError(f"a finite reward was expected, {reward!r} came")
         self._rewards.append(reward)
 
-    def taken(self) -> tuple[Any, Any, Any]:
-        """Keys, actions and rewards of the episode so far."""
+    def taken(self) -> Experience:
+        """The episode so far, of what was recorded."""
         n = len(self._rewards)
-        return self._arrays.keys[:n], self._arrays.actions[:n], np.array(self._rewards)
+        arrays = self._arrays
+        return Experience(
+            arrays.keys[:n],
+            arrays.actions[:n],
+            np.array(self._rewards),
+            arrays.trace[:n],
+            arrays.closeness[:n],
+            self._clock,
+        )
 
-    def finish(self, observation: Any) -> dict[str, float]:
+    def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
         agent = self._agent
         self._observe(observation)
         if self._identity and not is_finite(self._vector):
             raise ValueError(f"a finite observation was expected, {observation!r} came")
         agent._buffers[self.environment] = self._arrays
-        keys, actions, rewards = self.taken()
-        if agent._embedding_ready:
-            outcomes = [agent._learn_from(keys, actions, rewards)]
-            agent._scale_check.add(self._arrays.distances[: len(rewards)])
+        episode = self.taken()
+        if not terminated:
+            self._cut_off(episode)
+        if agent._has_keys:
+            outcomes = [agent._learn_from(episode)]
+            self._check_scale()
         else:
-            held = HeldEpisode(np.array(self._held_vectors), actions.copy(), rewards)
-            agent._hold(held)
+            vectors = np.array(self._held_vectors)
+            agent._hold(HeldEpisode(vectors, episode.actions.copy(), episode.rewards))
             outcomes = []
         agent.embedding.end_episode()
-        if not agent._embedding_ready and agent.embedding.ready:
+        if not agent._has_keys and agent.embedding.ready:
             outcomes = agent._release_held()
         agent._close_episode(self.environment)
         return self._totals(outcomes)
 
+    def _cut_off(self, episode: Experience) -> None:
+        """After a time-out nobody knows what the last step led to."""
+        episode.trace[-1, FOLLOWED] = -1
+        if self._agent.timeouts == "continue":
+            gamma = self._agent.gamma
+            episode.rewards[-1] += gamma * going_on(episode.rewards, gamma)
+
+    def _check_scale(self) -> None:
+        agent = self._agent
+        if agent.distance_threshold != "step":
+            agent._scale_check.add(self._arrays.distances[: len(self._rewards)], agent._rule.radius)
+
     def _totals(self, outcomes: list[npt.NDArray[Any]]) -> dict[str, float]:
         n = len(self._rewards)
         choices = np.bincount(self._arrays.choices[:n], minlength=len(Choice) - 1)
+        random = choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
         distances = self._arrays.distances[:n]
-        near = distances[np.isfinite(distances)]
+        near = distances[np.isfinite(distances) & (distances >= 0)]
+        # of those without a neighbour only some were asked how far the nearest is
+        weights = np.where(near > self._agent.radius, SAMPLED, 1)
         written = np.bincount(
             np.concatenate(outcomes).astype(np.int64) if outcomes else np.zeros(0, np.int64),
             minlength=len(Outcome),
         )
         return {
             "decisions": n,
-            "random": float(choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR]),
+            "random": float(random),
             "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
-            "distance": float(near.sum()),
-            "distances": float(near.size),
+            "distance": float(near @ weights),
+            "distances": float(weights.sum()),
             "writes": float(written.sum()),
             "hits": float(written[Outcome.REPLACED] + written[Outcome.KEPT]),
             "added": float(written[Outcome.ADDED] + written[Outcome.EVICTED]),
@@ -371,6 +540,8 @@ def episode_arrays(n_steps: int, key_dim: int, action_dim: int) -> EpisodeArrays
         actions=np.zeros((n_steps, action_dim), dtype=np.float32),
         distances=np.zeros(n_steps),
         choices=np.zeros(n_steps, dtype=np.int8),
+        trace=np.full((n_steps, 3), [-1, -1, 0], dtype=np.int64),
+        closeness=np.zeros(n_steps),
     )
 
 
@@ -378,16 +549,23 @@ def doubled(arrays: EpisodeArrays) -> EpisodeArrays:
     return EpisodeArrays(*(np.concatenate([array, np.zeros_like(array)]) for array in arrays))
 
 
-def draw_block(rng: np.random.Generator, n_steps: int, rule: Rule) -> npt.NDArray[np.float64]:
-    """Random numbers of some steps, a row each: epsilon, softmax, uniform action, then normals.
+def n_uniforms(rule: Rule) -> int:
+    """Uniform numbers of a step: epsilon, softmax, the action, and if needed duration and noise."""
+    return 2 + len(rule.low) + (2 if rule.hold > 1 or rule.noise_rate > 0 else 0)
 
-    Normals are drawn only where noise is what explores.
-    """
-    n_actions = len(rule.low)
-    uniforms = rng.random((n_steps, 2 + n_actions))
-    if rule.uniform:
+
+def draw_block(rng: np.random.Generator, n_steps: int, rule: Rule) -> npt.NDArray[np.float64]:
+    """Random numbers of some steps, a row each: the uniform ones, then normals where needed."""
+    uniforms = rng.random((n_steps, n_uniforms(rule)))
+    if rule.uniform and rule.noise_rate == 0:
         return uniforms
-    return np.hstack([uniforms, rng.standard_normal((n_steps, n_actions))])
+    return np.hstack([uniforms, rng.standard_normal((n_steps, len(rule.low)))])
+
+
+def check_threshold(threshold: Any) -> float | str:
+    if isinstance(threshold, str):
+        return check_choice("distance_threshold", threshold, ("step",))
+    return check_number("distance_threshold", threshold, low=0, open_low=True)
 
 
 def _ratio(totals: Mapping[str, float], part: str, whole: str) -> float:

@@ -14,6 +14,11 @@ from numba import njit
 from scrubjay.memory.kdtree import find_neighbors
 from scrubjay.memory.tree_arrays import TreeArrays
 
+NOT_ASKED = -1.0  # the distance of a step that asked for no neighbour
+SAMPLED = 16  # of so many steps without a neighbour one asks how far the nearest row is
+HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
+FAR = 64  # rows that are asked when no neighbour knows anything
+
 
 class Choice(IntEnum):
     """Where an action came from."""
@@ -23,35 +28,64 @@ class Choice(IntEnum):
     NOISE = 1
     UNIFORM = 2
     NO_NEIGHBOR = 3
+    HELD = 4
+    """An exploratory action that goes on."""
 
 
 class Rule(NamedTuple):
-    """The settings that a decision reads (symbols of the paper: k, n*d, tau, sigma)."""
+    """The settings that a decision reads (symbols of the paper: k, n*d, tau, sigma).
+
+    The lower half is not in the paper; each has a value that leaves its rule as it is. `worthless`:
+    rows of at most this value are nobody's neighbours (-inf). `lowest`, `fading`: at the distance f
+    what a value is above the lowest counts exp(-fading * f) times (0). `best`: the greedy action is
+    that of the best neighbour, not the nearest (False). `noise_rate`: how often a remembered action
+    is varied (0). `hold`: the longest time an exploratory action may last (1).
+    """
 
     n_neighbors: int
     radius: float
     temperature: float
     noise_std: float
     uniform: bool
+    threshold: float
+    worthless: float
+    lowest: float
+    fading: float
+    best: bool
+    noise_rate: float
+    hold: int
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
 
     def flat(self) -> tuple[npt.NDArray[Any], ...]:
         """The same as two plain arrays, which cost a caller in Python much less."""
-        return np.array(self[:5], dtype=np.float64), np.stack([self.low, self.high])
+        return np.array(self[:-2], dtype=np.float64), np.stack([self.low, self.high])
 
 
 class EpisodeArrays(NamedTuple):
-    """What an episode writes down, a row for each step."""
+    """What an episode writes down, a row for each step.
+
+    `trace` has three columns: the row whose action was taken as it is, the best row close by, and
+    whether the first is the very row in whose place this step would be written (-1: none, 0: no).
+    `closeness` is what the best neighbour's value counts here.
+    """
 
     keys: npt.NDArray[np.float32]
     actions: npt.NDArray[np.float32]
     distances: npt.NDArray[np.float64]
     choices: npt.NDArray[np.int8]
+    trace: npt.NDArray[np.int64]
+    closeness: npt.NDArray[np.float64]
+
+
+FOLLOWED, BEST, REPEATED = range(3)
 
 
 class Draws(NamedTuple):
-    """Random numbers of a block of steps: [epsilon, softmax, uniform action...] and normals."""
+    """Random numbers of a block of steps, and normals.
+
+    Uniforms: epsilon, softmax, one for each action, and where a rule needs them duration and noise.
+    """
 
     uniforms: npt.NDArray[np.float64]
     normals: npt.NDArray[np.float64]
@@ -76,31 +110,57 @@ def is_finite(vector: npt.NDArray[np.float64]) -> bool:
 
 
 @njit(cache=True)
-def sample_softmax(
+def weigh(
     values: npt.NDArray[np.float32],
     rows: npt.NDArray[np.int64],
-    count: int,
-    temperature: float,
-    draw: float,
+    squared: npt.NDArray[np.float64],
+    found: int,
+    rule: Rule,
+    scores: npt.NDArray[np.float64],
 ) -> int:
-    """Eq. 5: one of the rows with probability proportional to exp(v / tau).
+    """Keep the neighbours that know something, in front; returns how many, with their scores."""
+    count = 0
+    for i in range(found):
+        value = np.float64(values[rows[i]])
+        if value <= rule.worthless:
+            continue
+        if rule.fading > 0.0:
+            near = np.exp(-rule.fading * np.sqrt(squared[i]))
+            value = rule.lowest + (value - rule.lowest) * near
+        rows[count], squared[count], scores[count] = rows[i], squared[i], value
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def sample_softmax(
+    scores: npt.NDArray[np.float64], count: int, temperature: float, draw: float
+) -> int:
+    """Eq. 5: one of the first `count` with probability proportional to exp(v / tau).
 
     Shifted by the largest value, so that no exponential overflows.
     """
-    largest = values[rows[0]]
-    for i in range(1, count):
-        largest = max(largest, values[rows[i]])
+    largest = scores[:count].max()
     weights = np.empty(count)
     total = 0.0
     for i in range(count):
-        weights[i] = np.exp((np.float64(values[rows[i]]) - np.float64(largest)) / temperature)
+        weights[i] = np.exp((scores[i] - largest) / temperature)
         total += weights[i]
     threshold = draw * total
     for i in range(count):
         threshold -= weights[i]
         if threshold < 0.0:
-            return int(rows[i])
-    return int(rows[count - 1])
+            return i
+    return count - 1
+
+
+@njit(cache=True)
+def duration(draw: float, longest: int) -> int:
+    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
+
+    P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
+    """
+    return int(min(1.0 / (1.0 - draw), np.float64(longest)))
 
 
 @njit(cache=True)
@@ -137,37 +197,89 @@ def choose_action(
     epsilon: float,
     draws: Draws,
     draw: int,
+    held: npt.NDArray[np.int64],
     episode: EpisodeArrays,
     step: int,
 ) -> int:
-    """Write key, action, nearest distance and kind of choice of one step into the episode."""
+    """Write key, action, nearest distance, kind of choice and trace of a step into the episode.
+
+    `held[0]` counts the steps that an exploratory action still lasts.
+    """
     key = episode.keys[step]
     if not store_key(vector, key):
         return Choice.NOT_FINITE.value
+    action, trace = episode.actions[step], episode.trace[step]
+    trace[FOLLOWED], trace[BEST], trace[REPEATED] = -1, -1, 0
+    if held[0] > 0:
+        held[0] -= 1
+        action[:] = episode.actions[step - 1]
+        episode.distances[step] = NOT_ASKED
+        episode.choices[step] = Choice.HELD.value
+        return Choice.HELD.value
     rows = np.empty(rule.n_neighbors, dtype=np.int64)
     squared = np.empty(rule.n_neighbors, dtype=np.float64)
     found = find_neighbors(tree, key, rule.n_neighbors, rule.radius, rows, squared)
-    # Only where nobody is near is the nearest row sought beyond the radius: for the log alone.
-    if found > 0 or find_neighbors(tree, key, 1, np.inf, rows, squared) > 0:
+    # Where nobody is near the nearest row is sought beyond the radius for the log alone, so now and
+    # then is enough: in many dimensions it is a scan of all rows.
+    if found > 0:
+        episode.distances[step] = np.sqrt(squared[0])
+    elif step % SAMPLED > 0:
+        episode.distances[step] = np.nan
+    elif find_neighbors(tree, key, 1, np.inf, rows, squared) > 0:
         episode.distances[step] = np.sqrt(squared[0])
     else:
         episode.distances[step] = np.inf
+    nearest = rows[0]
+    scores = np.empty(rule.n_neighbors, dtype=np.float64)
+    count = weigh(values, rows, squared, found, rule, scores)
+    # squared distances are in ascending order; what is far away promises nothing about here
+    n_here = np.searchsorted(squared[:count], (rule.radius * HERE) ** 2, side="right")
+    if n_here > 0:
+        best = scores[:n_here].argmax()
+        trace[BEST] = rows[best]
+        episode.closeness[step] = np.exp(-rule.fading * np.sqrt(squared[best]))
     uniforms, normals = draws.uniforms[draw], draws.normals[draw]
-    action = episode.actions[step]
+    n_actions = action.shape[0]
     explore = uniforms[0] < epsilon
     choice = Choice.MEMORY.value
-    if found == 0 or (explore and rule.uniform):
+    if count == 0 or (explore and rule.uniform):
         write_uniform_action(rule, uniforms, action)
-        choice = Choice.NO_NEIGHBOR.value if found == 0 else Choice.UNIFORM.value
+        if rule.hold > 1:
+            held[0] = duration(uniforms[2 + n_actions], rule.hold) - 1
+        choice = Choice.NO_NEIGHBOR.value if count == 0 else Choice.UNIFORM.value
     else:
-        row = sample_softmax(values, rows, found, rule.temperature, uniforms[1])
-        if explore:
+        chosen = sample_softmax(scores, count, rule.temperature, uniforms[1])
+        row = rows[chosen]
+        if explore or (rule.noise_rate > 0.0 and uniforms[3 + n_actions] < rule.noise_rate):
             write_noisy_action(rule, actions[row], normals, action)
             choice = Choice.NOISE.value
         else:
             action[:] = actions[row]
+            trace[FOLLOWED] = row
+            trace[REPEATED] = row == nearest and squared[chosen] <= rule.threshold**2
     episode.choices[step] = choice
     return choice
+
+
+@njit(cache=True)
+def unpacked(numbers: npt.NDArray[np.float64], box: npt.NDArray[np.float32]) -> Rule:
+    """The rule that `Rule.flat` laid flat."""
+    return Rule(
+        int(numbers[0]),
+        numbers[1],
+        numbers[2],
+        numbers[3],
+        numbers[4] > 0.0,
+        numbers[5],
+        numbers[6],
+        numbers[7],
+        numbers[8],
+        numbers[9] > 0.0,
+        numbers[10],
+        int(numbers[11]),
+        box[0],
+        box[1],
+    )
 
 
 @njit(cache=True)
@@ -184,7 +296,11 @@ def decide(
     episode_actions: npt.NDArray[np.float32],
     distances: npt.NDArray[np.float64],
     choices: npt.NDArray[np.int8],
+    trace: npt.NDArray[np.int64],
+    closeness: npt.NDArray[np.float64],
+    held: npt.NDArray[np.int64],
     block: npt.NDArray[np.float64],
+    n_uniforms: int,
     vector: npt.NDArray[np.float64],
     epsilon: float,
     draw: int,
@@ -192,14 +308,13 @@ def decide(
 ) -> int:
     """`choose_action` for callers in Python, who pay 2.5 us for every tuple they hand over."""
     tree = TreeArrays(keys, nodes, boxes, buckets)
-    rule = Rule(
-        int(numbers[0]), numbers[1], numbers[2], numbers[3], numbers[4] > 0.0, box[0], box[1]
-    )
-    n_uniforms = 2 + box.shape[1]
+    rule = unpacked(numbers, box)
     draws = Draws(block[:, :n_uniforms], block[:, n_uniforms:])
-    episode = EpisodeArrays(episode_keys, episode_actions, distances, choices)
+    episode = EpisodeArrays(episode_keys, episode_actions, distances, choices, trace, closeness)
     return int(
-        choose_action(tree, values, actions, vector, rule, epsilon, draws, draw, episode, step)
+        choose_action(
+            tree, values, actions, vector, rule, epsilon, draws, draw, held, episode, step
+        )
     )
 
 
@@ -209,14 +324,32 @@ def greedy_row(
     nodes: npt.NDArray[np.int32],
     boxes: npt.NDArray[np.float32],
     buckets: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float32],
+    numbers: npt.NDArray[np.float64],
+    box: npt.NDArray[np.float32],
     vector: npt.NDArray[np.float64],
 ) -> int:
-    """The closest row, whatever its distance or value; -1: no row at all, -2: key not finite."""
+    """The row whose action is the greedy one; -1: no row at all, -2: key not finite.
+
+    The paper: the closest row, whatever its distance or value. With `rule.best`: the best of the
+    neighbours; where there is none that knows something, the closest of the next `FAR` that does.
+    """
     key = np.empty(vector.shape[0], dtype=np.float32)
     if not store_key(vector, key):
         return -2
-    rows = np.empty(1, dtype=np.int64)
-    squared = np.empty(1, dtype=np.float64)
-    tree = TreeArrays(keys, nodes, boxes, buckets)
-    found = find_neighbors(tree, key, 1, np.inf, rows, squared)
-    return int(rows[0]) if found > 0 else -1
+    tree, rule = TreeArrays(keys, nodes, boxes, buckets), unpacked(numbers, box)
+    if rule.best:
+        rows = np.empty(rule.n_neighbors, dtype=np.int64)
+        squared = np.empty(rule.n_neighbors, dtype=np.float64)
+        scores = np.empty(rule.n_neighbors, dtype=np.float64)
+        found = find_neighbors(tree, key, rule.n_neighbors, rule.radius, rows, squared)
+        count = weigh(values, rows, squared, found, rule, scores)
+        if count > 0:
+            return int(rows[scores[:count].argmax()])
+    n_far = FAR if rule.worthless > -np.inf else 1
+    far, far_squared = np.empty(n_far, dtype=np.int64), np.empty(n_far, dtype=np.float64)
+    found = find_neighbors(tree, key, n_far, np.inf, far, far_squared)
+    for i in range(found):
+        if values[far[i]] > rule.worthless:
+            return int(far[i])
+    return int(far[0]) if found > 0 else -1

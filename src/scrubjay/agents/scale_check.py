@@ -16,32 +16,37 @@ class ScaleCheck:
     a normaliser it stays at 0.5.
     """
 
-    def __init__(self, radius: float) -> None:
-        self.radius = radius
+    def __init__(self) -> None:
         self._distances: list[npt.NDArray[np.float64]] = []
         self._count = 0
         self._too_many = 0.9
         self._warned = False
 
-    def add(self, distances: npt.NDArray[np.float64]) -> None:
-        """The nearest distances of one episode's decisions (infinite: the memory was empty)."""
+    def add(self, distances: npt.NDArray[np.float64], radius: float) -> None:
+        """The nearest distances of one episode's decisions.
+
+        Negative: nobody was asked; infinite: the memory was empty; NaN: beyond the radius.
+        """
         if self._warned:
             return
-        self._distances.append(distances[np.isfinite(distances)])
+        self._distances.append(distances[~np.isinf(distances) & ~(distances < 0)])
         self._count += len(self._distances[-1])
         if self._count >= WINDOW:
-            self._check(np.concatenate(self._distances))
+            self._check(np.concatenate(self._distances), radius)
             self._distances, self._count = [], 0
             self._too_many = max(0.4, self._too_many - 0.1)
 
-    def _check(self, distances: npt.NDArray[np.float64]) -> None:
-        alone = float(np.mean(distances > self.radius))
+    def _check(self, distances: npt.NDArray[np.float64], radius: float) -> None:
+        alone = float(np.mean(~(distances <= radius)))
         if alone < self._too_many:
             return
         self._warned = True
+        # those beyond the radius whose distance is not known are as far as those where it is
+        farther = distances[distances > radius]
+        shown = np.where(np.isnan(distances), np.median(farther), distances)
         warnings.warn(
-            f"{alone:.0%} of decisions had no neighbour within {self.radius:g}; the median nearest "
-            f"distance is {np.median(distances):.2g}: scale the observations or raise "
+            f"{alone:.0%} of decisions had no neighbour within {radius:g}; the median nearest "
+            f"distance is {np.median(shown):.2g}: scale the observations or raise "
             "distance_threshold",
             UserWarning,
             stacklevel=2,

@@ -7,7 +7,16 @@ from typing import Any
 
 from scrubjay.cli.main import CommandError, suggestion
 
-EMBEDDINGS = ("identity", "bounds", "running", "frozen[:STEPS]", "project:DIM", "select:KEY,KEY")
+EMBEDDINGS = (
+    "identity",
+    "bounds",
+    "running",
+    "frozen[:STEPS]",
+    "goal[:KEY,KEY]",
+    "periodic:DIM,DIM",
+    "project:DIM",
+    "select:KEY,KEY",
+)
 
 # The arguments of the agents, spelled out here because looking them up would import the agents.
 SETTINGS = {
@@ -15,13 +24,23 @@ SETTINGS = {
     "temperature": "of the softmax over their values, tau",
     "noise_std": "of the exploring noise, in an action box of [-1, 1], sigma",
     "radius_factor": "neighbours farther than this times the threshold are left out, n",
-    "distance_threshold": "states nearer than this are one row of the memory, d",
+    "distance_threshold": "states nearer than this are one row of the memory, d; or step",
     "gamma": "discount",
     "epsilon": "a number, or START,END,STEPS",
     "capacity": "rows of the memory",
-    "embedding": "identity, bounds, running, frozen:1000, project:8, select:a,b; joined by +",
+    "embedding": "identity, bounds, running, frozen:1000, goal, periodic:2, project:8, "
+    "select:a,b; joined by +",
     "exploration": "noise or uniform",
     "recency": "what keeps a row from giving way: write, hit or never",
+    "epsilon_spread": "how many times larger or smaller an episode's own epsilon may be",
+    "hold": "the longest time that an exploratory action lasts (1: a step)",
+    "noise_rate": "how often a remembered action is varied by the noise",
+    "skip_worthless": "whether rows of the lowest value are nobody's neighbours: true or false",
+    "detour_cost": "what distance takes from a value; null: greedy is the nearest row",
+    "stitching": "whether steps take over what neighbours of the next state promise",
+    "correction": "the share by which a followed row's value moves to what it led to",
+    "temperature_unit": "return, or range: the temperature is a share of the values' range",
+    "timeouts": "end, or continue: all would go on as in the last tenth",
 }
 
 
@@ -78,6 +97,10 @@ def _stage(text: str) -> dict[str, Any]:
                 return {"name": "running_normalizer"}
             case "frozen":
                 return {"name": "frozen_normalizer", "n_steps": int(argument or 1000)}
+            case "goal":
+                return {"name": "goal_difference", "keys": argument.split(",") if argument else []}
+            case "periodic":
+                return {"name": "periodic", "dimensions": [int(n) for n in argument.split(",")]}
             case "project":
                 return {"name": "projection", "dim": int(argument)}
             case "select":

@@ -16,6 +16,7 @@ at any time. Runs that lie in the folder are always drawn, whoever made them.
 
 agents:
   cec, sac, emac                     as in the paper
+  cec-plus                           ablation and plus (their default)
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     refuse(unknown, arguments.flags)
     budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
     default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
+    if arguments.name.lower() in ("ablation", "plus"):
+        default = ("cec-plus",)
     agents = default if arguments.agents is None else [name.lower() for name in arguments.agents]
     results = Path("results")
     workspace = Workspace(

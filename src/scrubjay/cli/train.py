@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EPILOG = """examples:
   scrubjay train cec GrowingTree --steps 20000
+  scrubjay train cec-plus PointUMaze --steps 10000
   scrubjay train cec PointUMaze --seed 1 --out runs/umaze-1 --checkpoint-steps 5000 50000
   scrubjay train cec Pendulum-v1 --embedding bounds --distance-threshold 0.05
   scrubjay train --resume runs/umaze-1
@@ -27,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     # what is not given is left out: the defaults are those of RunConfig
     add = partial(parser.add_argument, default=argparse.SUPPRESS)
-    add("agent", nargs="?", help="cec (sac and emac with the extra 'deep')")
+    add("agent", nargs="?", help="cec or cec-plus (sac and emac with the extra 'deep')")
     add("task", nargs="?", help="a Gymnasium id, a bare name or the paper's name")
     add("--steps", type=whole, metavar="N", help="training steps (default 100000)")
     add("--seed", type=whole, metavar="S", help="decides every random number (default 0)")
     add("--out", type=Path, metavar="RUN", help="(default runs/TASK/AGENT-PRESET-seed-SEED)")
-    add("--preset", metavar="NAME", help="paper, published or literal (default paper)")
+    add("--preset", metavar="NAME", help="of cec: paper, published or literal (default paper)")
     add("--n-envs", type=whole, metavar="N", help="environments stepped together (default 1)")
     add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
     add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",

@@ -2,7 +2,9 @@
 
 from scrubjay.embedding.base import Embedding, load_embedding
 from scrubjay.embedding.chain import Chain
+from scrubjay.embedding.goal import GoalDifference
 from scrubjay.embedding.normalize import FrozenNormalizer, RunningNormalizer
+from scrubjay.embedding.periodic import Periodic
 from scrubjay.embedding.project import RandomProjection
 from scrubjay.embedding.scale import BoundsScaler
 from scrubjay.embedding.select import Identity, SelectKeys
@@ -12,7 +14,9 @@ __all__ = [
     "Chain",
     "Embedding",
     "FrozenNormalizer",
+    "GoalDifference",
     "Identity",
+    "Periodic",
     "RandomProjection",
     "RunningNormalizer",
     "SelectKeys",

@@ -23,6 +23,8 @@ _TASKS = {
     "SafexpPointGoal": ("safexp:SafexpPointGoal", 1000),
     "SafexpCarGoal": ("safexp:SafexpCarGoal", 1000),
     "SparseFetchReach": ("fetch:SparseFetchReach", 50),
+    "NoisyPointUMaze": ("noisy:noisy_point_umaze", 1000),
+    "NoisySparseMountainCar": ("noisy:noisy_mountain_car", 999),
 }
 
 TASK_IDS = tuple(f"scrubjay/{name}-v0" for name in _TASKS)

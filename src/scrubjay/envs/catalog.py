@@ -38,6 +38,10 @@ TASKS = (
          "a car with two motors and sensors among 44 walls"),
     Task("SparseFetchReach", "FetchReach", "1 within 5 cm of the target",
          "a robot arm reaches a target that moves every episode"),
+    Task("NoisyPointUMaze", "NoisyPointUMaze", "1 at the goal",
+         "PointUMaze with noisy actions and a noisy view"),
+    Task("NoisySparseMountainCar", "NoisySparseMountainCar", "100 at the flag",
+         "SparseMountainCar with noisy actions and a noisy view", needs_mujoco=False),
 )  # fmt: skip
 
 

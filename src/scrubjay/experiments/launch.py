@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium
 
-from scrubjay.agents import CEC, MemoryAgent
+from scrubjay.agents import CEC, CECPlus, MemoryAgent
 from scrubjay.embedding import load_embedding
 from scrubjay.envs.catalog import find_task
 from scrubjay.experiments.presets import PRESETS, preset
@@ -18,12 +18,17 @@ from scrubjay.memory import read_archive
 from scrubjay.optional import require
 from scrubjay.training import RunFolder, RunFolderError, train
 
-MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {"cec": CEC, "cec-stale": StaleIndexCEC}
+MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {
+    "cec": CEC,
+    "cec-plus": CECPlus,
+    "cec-stale": StaleIndexCEC,
+}
 DEEP_AGENTS = ("sac", "emac")
 AGENTS = (*MEMORY_AGENTS, *DEEP_AGENTS)
 # "paper" is for SAC and EMAC what their authors, or those of the paper, gave to them
 PRESETS_OF = {
     "cec": PRESETS,
+    "cec-plus": ("default",),
     "cec-stale": PRESETS,
     "sac": ("paper", "defaults", "her"),
     "emac": ("paper",),
@@ -36,11 +41,14 @@ LEAST = {
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run; `options` overrules single settings of the preset."""
+    """Everything that decides a run; `options` overrules single settings of the preset.
+
+    Without a preset it is the agent's first: "paper", or "default" where the paper has none.
+    """
 
     agent: str
     task: str
-    preset: str = "paper"
+    preset: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     task_options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
@@ -55,7 +63,8 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "agent", _known("agent", self.agent, AGENTS))
-        object.__setattr__(self, "preset", _known("preset", self.preset, PRESETS_OF[self.agent]))
+        presets = PRESETS_OF[self.agent]
+        object.__setattr__(self, "preset", _known("preset", self.preset or presets[0], presets))
         object.__setattr__(self, "task", find_task(self.task))
         object.__setattr__(self, "checkpoint_steps", tuple(self.checkpoint_steps))
         for name, least in LEAST.items():
@@ -84,8 +93,9 @@ class RunConfig:
         )
 
     def make_agent(self, env: Any) -> MemoryAgent:
-        arguments = {**preset(self.task, self.preset), **self.options, "seed": self.seed}
-        if isinstance(arguments["embedding"], Mapping):
+        settings = {} if self.agent == "cec-plus" else preset(self.task, self.preset)
+        arguments = {**settings, **self.options, "seed": self.seed}
+        if isinstance(arguments.get("embedding"), Mapping):
             arguments["embedding"] = load_embedding(arguments["embedding"])
         return MEMORY_AGENTS[self.agent](env, **arguments)
 

@@ -80,7 +80,7 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
 
 
 def settings_of(env_id: str) -> Settings:
-    name = env_id.removeprefix("scrubjay/").removesuffix("-v0")
+    name = env_id.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
     return _TABLE.get(name, _ELSEWHERE)
 
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from scrubjay.agents import CEC
 from scrubjay.memory import EpisodicMemory, Outcome
-from scrubjay.memory.writing import discounted_returns
 
 
 class StaleIndexCEC(CEC):
@@ -27,26 +26,24 @@ class StaleIndexCEC(CEC):
         return EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
-            distance_threshold=self.distance_threshold,
+            distance_threshold=self._first_threshold,
             columns={"action": self.action_box.size},
             rule="append",
             recency="never",
         )
 
-    def _learn_from(self, keys: Any, actions: Any, rewards: Any) -> npt.NDArray[Any]:
-        values = discounted_returns(np.asarray(rewards, np.float64), self.gamma, 0.0)
+    def _write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[Any]:
         hit_rows = self._hit_rows(keys)
         outcomes = np.full(len(keys), Outcome.ADDED, np.int8)
-        for i in np.flatnonzero(hit_rows >= 0)[::-1]:
+        for i in np.flatnonzero(hit_rows >= 0):
             outcomes[i] = self._hit(int(hit_rows[i]), keys[i], actions[i], values[i])
-        new = np.flatnonzero(hit_rows < 0)[::-1]
+        new = np.flatnonzero(hit_rows < 0)
         self.memory.write_many(keys[new], values[new], action=actions[new])
-        self._read_arrays()
         return outcomes
 
     def _hit_rows(self, keys: Any) -> npt.NDArray[np.int64]:
         """For each key the nearest row of the episodes before, -1 if none is within d."""
-        rows, _ = self.memory.neighbors(keys, 1, self.distance_threshold)
+        rows, _ = self.memory.neighbors(keys, 1, self.memory.distance_threshold)
         return rows[:, 0]
 
     def _hit(self, row: int, key: Any, action: Any, value: float) -> Outcome:

@@ -17,7 +17,7 @@ DIRECTIONS = 20
 def state_values(agent: CEC, observations: Array) -> Array:
     """The value of the nearest row within n*d of each observation; NaN where nobody is near."""
     keys = agent.embedding.embed_batch(observations)
-    rows, _ = agent.memory.neighbors(keys, 1, agent.radius_factor * agent.distance_threshold)
+    rows, _ = agent.memory.neighbors(keys, 1, agent.radius)
     found = rows[:, 0]
     return np.where(found >= 0, agent.memory.values[np.maximum(found, 0)], np.nan)
 

@@ -158,6 +158,11 @@ class EpisodicMemory:
         return self.table.values
 
     @property
+    def stamp_array(self) -> npt.NDArray[np.int64]:
+        """All stamps, unused rows included, for compiled readers; another array after it grew."""
+        return self.table.stamps
+
+    @property
     def column_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The columns with unused rows, for compiled readers; fetch them again after a write."""
         return columns_of(self._record, self.table.records)

@@ -122,7 +122,7 @@ class Loop:
     def _finish(self, lane: Lane, step: Step) -> None:
         if lane.episode is None:
             return
-        totals = lane.episode.finish(step.observation)
+        totals = lane.episode.finish(step.observation, bool(step.terminated))
         record = EpisodeRecord(
             self.agent.n_episodes - 1, lane.index, self.agent.num_timesteps, lane.length,
             lane.total_reward, bool(step.terminated), bool(step.truncated), success_of(step.info),

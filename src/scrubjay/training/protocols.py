@@ -35,8 +35,11 @@ class Episode(Protocol):
     def record(self, reward: float) -> None:
         """Take the reward of the decision just made."""
 
-    def finish(self, observation: Any) -> Mapping[str, float]:
-        """Learn from the whole episode; returns counts that are summed up for the log."""
+    def finish(self, observation: Any, terminated: bool) -> Mapping[str, float]:
+        """Learn from the whole episode; returns counts that are summed up for the log.
+
+        `observation` is the last one; an episode that was not `terminated` was cut off.
+        """
 
 
 class Trained(Policy, Protocol):

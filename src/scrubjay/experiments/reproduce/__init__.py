@@ -14,6 +14,8 @@ EXPERIMENTS = {
     "latch": ("latch", "first success against first greedy success, seed by seed"),
     "capacity": ("capacity", "PointUMaze with 1k, 3k, 10k and unlimited rows"),
     "causes": ("causes", "what makes CEC differ from the published figures, cause by cause"),
+    "ablation": ("ablation", "cec-plus, each of its parts taken away, and the paper's rule"),
+    "plus": ("plus", "cec-plus to the end of its targets, and in noise"),
     "speed": ("speed", "training time to a success of 0.9 on PointUMaze"),
     "comparison": ("comparison", "the paper's values and ours at 30k, 50k, 100k"),
 }

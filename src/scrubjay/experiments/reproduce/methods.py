@@ -59,6 +59,7 @@ _NO_BLOCK: dict[str, Any] = {
 }
 METHODS = {
     "cec": Method("CEC", "cec", "paper"),
+    "cec-plus": Method("cec-plus", "cec-plus", "default"),
     "sac": Method("SAC", "sac", "paper"),
     "emac": Method("EMAC", "emac", "paper"),
     "cec-noisy-start": Method(

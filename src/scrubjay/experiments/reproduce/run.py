@@ -5,6 +5,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from scrubjay.experiments.launch import RunConfig
 from scrubjay.experiments.reproduce import ALL, EXPERIMENTS
 from scrubjay.experiments.reproduce.methods import METHODS
 from scrubjay.experiments.reproduce.workspace import Workspace
@@ -34,11 +35,21 @@ def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> Outco
     check_agents(workspace.agents)
     names = list(EXPERIMENTS) if name == ALL else [name]
     modules = {each: _module(each) for each in names}
-    configs = [config for module in modules.values() for config in module.plan(workspace)]
-    outcome = sweep(configs, workspace.root, jobs=jobs, command=workspace.command)
+    plans: dict[Path, list[RunConfig]] = {}
+    for module in modules.values():
+        plans.setdefault(_root(module, workspace), []).extend(module.plan(workspace))
+    outcome = Outcome(0)
+    for root, configs in plans.items():
+        part = sweep(configs, root, jobs=jobs, command=workspace.command)
+        outcome = Outcome(outcome.n_done + part.n_done, {**outcome.failed, **part.failed})
     for each, module in modules.items():
         _make(each, module, workspace, alone=name != ALL)
     return outcome
+
+
+def _root(module: Any, workspace: Workspace) -> Path:
+    """Where the runs of an experiment lie: those of other lengths than the paper's lie apart."""
+    return Path(module.folder(workspace)) if hasattr(module, "folder") else workspace.root
 
 
 def _make(name: str, module: Any, workspace: Workspace, alone: bool) -> list[Path]:

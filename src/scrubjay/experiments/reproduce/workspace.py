@@ -41,9 +41,10 @@ class Workspace:
     def group(self, method: str, task: str) -> Group | None:
         """All finished runs of a method on a task that exist, whoever ran them."""
         folder = folder_of(self.root, run_config(method, task, 0, self.budget)).parent
-        return self._group(folder, METHODS[method].label)
+        return self.runs_in(folder, METHODS[method].label)
 
-    def _group(self, folder: Path, label: str) -> Group | None:
+    def runs_in(self, folder: Path, label: str) -> Group | None:
+        """The finished runs of one variant: all that lie in a folder."""
         runs = [run for path in sorted(folder.glob("seed-*")) if (run := self._load(path))]
         if not runs:
             return None

@@ -1,0 +1,40 @@
+"""Angles: minus pi and plus pi are the same place."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scrubjay.embedding.base import Bounds, Embedding, Vector
+
+
+class Periodic(Embedding):
+    """Puts cosine and sine in the place of some dimensions, angles in radians."""
+
+    name = "periodic"
+
+    def __init__(self, dimensions: Sequence[int]) -> None:
+        self.dimensions = tuple(int(dimension) for dimension in dimensions)
+        if not self.dimensions or len(set(self.dimensions)) < len(self.dimensions):
+            raise ValueError(f"some different dimensions were expected, {dimensions!r} came")
+
+    def bind(self, bounds: Bounds, seed: int) -> Bounds:  # noqa: ARG002
+        low, high = bounds
+        wrong = [i for i in self.dimensions if not 0 <= i < len(low)]
+        if wrong:
+            raise ValueError(f"dimensions are 0 to {len(low) - 1}; {wrong} came")
+        self.input_dim, self.key_dim = len(low), len(low) + len(self.dimensions)
+        angles = np.array(self.dimensions)
+        below, above = np.append(low, -np.ones(len(angles))), np.append(high, np.ones(len(angles)))
+        below[angles], above[angles] = -1.0, 1.0
+        self._angles = angles
+        return below, above
+
+    def embed(self, vector: Vector, out: Vector) -> None:
+        n = self.input_dim
+        out[n:] = np.sin(vector[self._angles])
+        out[:n] = vector
+        out[self._angles] = np.cos(out[self._angles])
+
+    def config(self) -> dict[str, Any]:
+        return {"name": self.name, "dimensions": list(self.dimensions)}

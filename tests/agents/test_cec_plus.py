@@ -1,0 +1,404 @@
+"""What the paper's rule does not have: each part alone, and all together."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrubjay.agents import CEC, CECPlus
+from scrubjay.agents.backup import back_up, going_on, median_step
+from scrubjay.agents.cec import untraced
+from scrubjay.agents.decision import BEST, FOLLOWED, REPEATED, Choice, duration
+from scrubjay.embedding import Chain, FrozenNormalizer, GoalDifference, Periodic
+
+
+class Line(gym.Env):
+    """A walk on [0, 10]: 0 pays nothing, 10 pays `prize`, each step `wage`."""
+
+    def __init__(self, prize=1.0, wage=0.0, horizon=60):
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        self.action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+        self.prize, self.wage, self.horizon = prize, wage, horizon
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.x, self.t = 0.0, 0
+        return np.array([self.x]), {}
+
+    def step(self, action):
+        self.x = float(np.clip(self.x + action[0], 0, 10))
+        self.t += 1
+        done = self.x >= 9.5
+        reward = self.wage + (self.prize if done else 0.0)
+        return np.array([self.x]), reward, done, self.t >= self.horizon, {"is_success": done}
+
+
+def greedy_steps(agent, env):
+    observation, _ = env.reset(seed=0)
+    for step in range(env.horizon):
+        observation, _, done, _, _ = env.step(agent.predict(observation, deterministic=True)[0])
+        if done:
+            return step + 1
+    return None
+
+
+def memory_of(agent):
+    return agent.memory.digest()
+
+
+NEUTRAL = {
+    "epsilon_spread": 1.0,
+    "hold": 1,
+    "noise_rate": 0.0,
+    "skip_worthless": False,
+    "detour_cost": None,
+    "stitching": False,
+    "correction": 0.0,
+    "temperature_unit": "return",
+    "timeouts": "end",
+}
+CHANGED = {
+    "epsilon_spread": 20.0,
+    "hold": 50,
+    "noise_rate": 0.5,
+    "skip_worthless": True,
+    "detour_cost": 3.0,
+    "stitching": True,
+    "correction": 0.3,
+    "temperature_unit": "range",
+    "timeouts": "continue",
+}
+START = {
+    "distance_threshold": 0.3,
+    "radius_factor": 3.0,
+    "epsilon": 0.3,
+    "temperature": 0.1,
+    "exploration": "uniform",
+}
+
+
+def trained(wage=-0.01, **options):
+    return CEC(Line(wage=wage, prize=4.0), **{**START, **options}, seed=3).learn(3000)
+
+
+def test_neutral_values_are_the_defaults():
+    assert {name: CEC(Line()).config()[name] for name in NEUTRAL} == NEUTRAL
+    assert memory_of(trained()) == memory_of(trained(**NEUTRAL))
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGED if name != "detour_cost"])
+def test_each_part_alone_changes_what_is_learnt(name):
+    wage = 0.0 if name == "skip_worthless" else -0.01
+    assert memory_of(trained(wage, **{name: CHANGED[name]})) != memory_of(trained(wage))
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_each_part_alone_survives_a_file(name, tmp_path):
+    agent = trained(**{name: CHANGED[name]})
+    agent.save(tmp_path / "agent.scrub")
+    loaded = CEC.load(tmp_path / "agent.scrub", Line(wage=-0.01, prize=4.0))
+    assert loaded.config() == agent.config()
+    assert memory_of(agent.learn(500)) == memory_of(loaded.learn(500))
+
+
+def test_all_together_solve_a_line_and_resume_exactly(tmp_path):
+    env = Line()
+    agent = CECPlus(env, seed=1).learn(1500)
+    agent.save(tmp_path / "plus.scrub")
+    loaded = CECPlus.load(tmp_path / "plus.scrub", Line())
+    assert loaded.memory.distance_threshold == agent.memory.distance_threshold > 0
+    assert memory_of(agent.learn(2500)) == memory_of(loaded.learn(2500))
+    assert greedy_steps(agent, env) <= 14
+
+
+@pytest.mark.parametrize("scale", [0.01, 1000.0])
+def test_the_scale_of_returns_does_not_matter(scale):
+    """A power of two would be exact; these are near enough for the same decisions."""
+    small, large = Line(prize=scale), Line(prize=1.0)
+    steps = [greedy_steps(CECPlus(env, seed=2).learn(4000), env) for env in (small, large)]
+    assert steps[0] is not None
+    assert max(steps) <= 16
+
+
+def test_the_scale_of_returns_does_not_matter_exactly():
+    one, other = (CECPlus(Line(prize=prize), seed=2).learn(3000) for prize in (1.0, 1024.0))
+    np.testing.assert_array_equal(one.memory.keys, other.memory.keys)
+    np.testing.assert_array_equal(one.memory.values * 1024, other.memory.values)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1e4])
+def test_the_scale_of_observations_does_not_matter(factor):
+    env = gym.wrappers.TransformObservation(Line(), lambda o: o * factor, Line().observation_space)
+    agent = CECPlus(env, seed=1).learn(4000)
+    env.unwrapped.t = 0
+    observation, _ = env.reset(seed=0)
+    for _ in range(16):
+        observation, _, done, _, _ = env.step(agent.predict(observation, deterministic=True)[0])
+        if done:
+            return
+    pytest.fail("not at the goal after 16 steps")
+
+
+def test_a_task_that_only_costs_is_solved():
+    """-1 a step until the goal: failures look alike only when time-outs do not end the bill."""
+    env = Line(prize=0.0, wage=-1.0)
+    agent = CECPlus(env, seed=1).learn(6000)
+    assert greedy_steps(agent, env) <= 16
+
+
+# -- exploration ---------------------------------------------------------------------------------
+
+
+def test_durations_have_a_heavy_tail_and_an_end():
+    draws = (np.arange(100_000) + 0.5) / 100_000
+    lengths = np.array([duration(draw, 100) for draw in draws])
+    assert lengths.min() == 1
+    assert lengths.max() == 100
+    for n in (1, 2, 10, 99):
+        assert np.mean(lengths >= n) == pytest.approx(1 / n, abs=2e-5)
+    assert duration(0.999, 1) == 1
+
+
+def test_an_exploratory_action_is_held_as_long_as_it_was_drawn():
+    agent = CEC(Line(horizon=10**9), hold=30, epsilon=1.0, exploration="uniform", seed=5)
+    agent.memory.write([0.0], 1.0, action=[0.0])
+    agent._read_arrays()
+    episode = agent.begin_episode(0)
+    for _ in range(400):
+        episode.choose(np.zeros(1))
+        episode.record(0.0)
+    actions, choices = episode._arrays.actions[:400, 0], episode._arrays.choices[:400]
+    runs = np.diff(np.flatnonzero(np.append(choices != Choice.HELD, True)))
+    assert runs.max() > 5
+    held = np.flatnonzero(choices == Choice.HELD)
+    np.testing.assert_array_equal(actions[held], actions[held - 1])
+    fresh = np.flatnonzero(choices == Choice.UNIFORM)
+    assert len(set(actions[fresh])) == len(fresh)
+
+
+def test_every_episode_has_an_epsilon_of_its_own():
+    agent = CEC(Line(), epsilon_spread=20.0, seed=0)
+    factors = np.array([agent.begin_episode(0)._epsilon_factor for _ in range(2000)])
+    assert factors.min() >= 1 / 20
+    assert factors.max() <= 20
+    logs = np.log(factors) / np.log(20)
+    assert abs(logs.mean()) < 0.05
+    assert abs(logs.std() - 1 / np.sqrt(3)) < 0.03
+    assert CEC(Line(), seed=0).begin_episode(0)._epsilon_factor == 1
+
+
+# -- greedy --------------------------------------------------------------------------------------
+
+
+def three_rows(**options):
+    agent = CEC(Line(), distance_threshold=0.5, radius_factor=3.0, **options)
+    agent.memory.write_many([[0.0], [1.0], [9.0]], [0.7, 0.8, 0.1], action=[[0.1], [0.2], [0.3]])
+    agent._read_arrays()
+    return agent
+
+
+def test_greedy_is_the_nearest_row_or_the_best_neighbour():
+    def action(agent, x):
+        return agent.predict(np.array([x]), deterministic=True)[0][0]
+
+    assert action(three_rows(), 0.4) == np.float32(0.1)
+    assert action(three_rows(detour_cost=0.0), 0.4) == np.float32(0.2)
+    # the better one is two thresholds away: a high price of detours makes the nearer one win
+    assert action(three_rows(detour_cost=60.0), 0.0) == np.float32(0.1)
+    # nobody within reach: the nearest after all
+    assert action(three_rows(detour_cost=0.0), 4.0) == np.float32(0.2)
+
+
+def test_rows_of_the_lowest_value_are_nobody_s_neighbours():
+    agent = three_rows(skip_worthless=True, detour_cost=0.0)
+    assert agent.predict(np.array([9.2]), deterministic=True)[0][0] == np.float32(0.2)
+    episode = agent.begin_episode(0)
+    episode.choose(np.array([9.2]))
+    assert episode._arrays.choices[0] == Choice.NO_NEIGHBOR
+
+
+# -- learning ------------------------------------------------------------------------------------
+
+
+def naive_back_up(rewards, gamma, stitching, correction, trace, closeness, values, lowest):
+    """The same in plain words; returns the values of steps and of rows."""
+    values = [float(value) for value in values]
+    returns, after = [], 0.0
+    for t in reversed(range(len(rewards))):
+        promised = [after]
+        if t + 1 < len(rewards) and trace[t + 1][BEST] >= 0:
+            row = trace[t + 1][BEST]
+            promised.append(lowest + (values[row] - lowest) * closeness[t + 1])
+        kept = rewards[t] + gamma * max(promised)
+        after = kept if stitching else rewards[t] + gamma * after
+        returns.insert(0, after)
+        row = trace[t][FOLLOWED]
+        if row >= 0:
+            values[row] = float(
+                np.float32(values[row]) + np.float32(correction * (kept - values[row]))
+            )
+    return returns, values
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(1, 12), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]))
+def test_backing_up_is_the_naive_one(data, n, stitching, correction):
+    number = st.floats(-5, 5, width=32)
+    rewards = np.array(data.draw(st.lists(number, min_size=n, max_size=n)))
+    values = np.array(data.draw(st.lists(number, min_size=4, max_size=4)), np.float32)
+    row = st.integers(-1, 3)
+    trace = np.array([[data.draw(row), data.draw(row), 0] for _ in range(n)])
+    closeness = np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
+    lowest = float(values.min())
+    returns, rows = naive_back_up(
+        rewards, 0.9, stitching, correction, trace, closeness, values, lowest
+    )
+    changed = values.copy()
+    found = back_up(
+        rewards, 0.9, stitching, correction, trace, closeness, changed, np.zeros(4, np.int64), 0,
+        lowest,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, returns, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(changed, rows, rtol=1e-5, atol=1e-6)
+
+
+def test_rows_written_meanwhile_are_not_corrected():
+    values, stamps = np.array([5.0, 5.0], np.float32), np.array([3, 9])
+    trace = np.array([[0, 0, 0], [1, 1, 0]])
+    back_up(np.zeros(2), 1.0, True, 0.5, trace, np.ones(2), values, stamps, 4, 0.0)
+    assert values.tolist() == [2.5, 5.0]
+
+
+def test_a_promise_that_is_broken_again_and_again_loses_its_rank():
+    """Two ways from here: one was lucky once and never again, one always keeps its word."""
+    agent = CEC(Line(), distance_threshold=0.5, correction=0.3, detour_cost=0.0)
+    agent.memory.write_many([[0.0], [0.6]], [1.0, 0.5], action=[[0.9], [-0.9]])
+    agent._read_arrays()
+    assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(0.9)
+    for _ in range(5):
+        episode = untraced(np.array([[0.0]]), np.array([[0.9]], np.float32), np.zeros(1))
+        episode.trace[0] = [0, 0, 1]
+        agent._learn_from(episode._replace(clock=agent.memory.clock))
+    assert len(agent.memory) == 2
+    assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(-0.9)
+
+
+def test_stitching_joins_two_halves():
+    agent = CEC(Line(), distance_threshold=0.5, gamma=0.9, stitching=True)
+    agent.memory.write_many([[5.0]], [0.8], action=[[0.5]])
+    agent._read_arrays()
+    episode = untraced(np.array([[4.0], [5.1]]), np.zeros((2, 1), np.float32), np.zeros(2))
+    episode.trace[1, BEST], episode.closeness[1] = 0, 1.0
+    agent._learn_from(episode._replace(clock=agent.memory.clock))
+    rows, _ = agent.memory.neighbors([4.0], 1)
+    assert agent.memory.values[rows[0]] == pytest.approx(0.72)
+
+
+def test_the_last_step_before_a_time_out_is_not_corrected():
+    agent = CEC(Line(), distance_threshold=0.5, correction=0.5, epsilon=0.0)
+    agent.memory.write_many([[0.0]], [1.0], action=[[0.5]])
+    agent._read_arrays()
+    for terminated, value in ((False, 1.0), (True, 0.5)):
+        episode = agent.begin_episode(0)
+        episode.act(np.zeros(1))
+        episode.record(0.0)
+        episode.finish(np.ones(1), terminated)
+        assert agent.memory.values[0] == value
+
+
+def test_time_outs_go_on_as_they_ended():
+    assert going_on(np.full(50, -1.0), 0.99) == pytest.approx(-100.0)
+    assert going_on(np.array([-1.0] * 45 + [0.0] * 5), 0.99) == 0.0
+    assert going_on(np.ones(3), 1.0) == 0.0
+
+
+def test_the_threshold_is_the_median_step():
+    keys = [np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [1.0, 2.0]])]
+    assert median_step(keys) == 3.0  # of 5 and 1; a step that does not move is none
+    assert median_step([np.zeros((4, 2))]) == 1.0
+    agent = CEC(Line(), distance_threshold="step", seed=0)
+    assert agent.radius == 0
+    agent.learn(200)
+    assert 0 < agent.memory.distance_threshold < 1
+
+
+# -- keys ----------------------------------------------------------------------------------------
+
+
+class Goals(gym.Env):
+    observation_space = gym.spaces.Dict(
+        observation=gym.spaces.Box(-5, 5, (2,)),
+        achieved_goal=gym.spaces.Box(-1, 1, (2,)),
+        desired_goal=gym.spaces.Box(-2, 2, (2,)),
+    )
+    action_space = gym.spaces.Box(-1, 1, (1,))
+
+
+def test_goals_become_their_difference():
+    agent = CECPlus(Goals())
+    assert agent.embedding.key_dim == 2
+    assert isinstance(agent.embedding, Chain)
+    seen = {"observation": [1, 2], "achieved_goal": [0.5, -1], "desired_goal": [2, 1]}
+    observation = {name: np.array(value, np.float32) for name, value in seen.items()}
+    for keys, expected in (((), [1.5, 2.0]), (("observation",), [1.5, 2.0, 1.0, 2.0])):
+        agent = CEC(Goals(), embedding=GoalDifference(keys))
+        vector, key = np.empty(agent._flattener.size), np.empty(agent.embedding.key_dim)
+        agent._flattener.into(observation, vector)
+        agent.embedding.embed(vector, key)
+        np.testing.assert_allclose(key, expected)
+        assert GoalDifference(keys).config() == {"name": "goal_difference", "keys": list(keys)}
+
+
+def test_bounds_of_differences_and_angles():
+    stage = GoalDifference()
+    bounds = stage.bind(stage.flattener(Goals.observation_space).bounds, 0)
+    np.testing.assert_allclose(bounds, ([-3, -3], [3, 3]))
+    low, high = Periodic([1]).bind((np.array([-9.0, -4.0]), np.array([9.0, 4.0])), 0)
+    np.testing.assert_allclose((low, high), ([-9, -1, -1], [9, 1, 1]))
+
+
+def test_angles_have_no_seam():
+    stage = Periodic([1])
+    stage.bind((np.full(2, -np.inf), np.full(2, np.inf)), 0)
+    keys = stage.embed_batch(np.array([[7.0, np.pi - 1e-6], [7.0, -np.pi + 1e-6], [7.0, 0.0]]))
+    np.testing.assert_allclose(keys[0], keys[1], atol=1e-5)
+    np.testing.assert_allclose(keys[2], [7.0, 1.0, 0.0])
+    agent = CECPlus(Line(), periodic=[0])
+    assert agent.embedding.key_dim == 2
+
+
+@pytest.mark.parametrize("dimensions", [[], [1, 1], [5], [-1]])
+def test_wrong_angles_are_refused(dimensions):
+    with pytest.raises(ValueError, match="dimensions"):
+        Periodic(dimensions).bind((np.zeros(2), np.ones(2)), 0)
+
+
+def test_wrong_settings_are_refused():
+    for name, value in (
+        ("hold", 0), ("noise_rate", 1.5), ("skip_worthless", 1), ("detour_cost", -1.0),
+        ("stitching", "yes"), ("correction", 2.0), ("temperature_unit", "values"),
+        ("timeouts", "never"), ("distance_threshold", "auto"), ("epsilon_spread", 0.5),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=name):
+            CEC(Line(), **{name: value})
+    with pytest.raises(ValueError, match="one of both"):
+        CECPlus(Line(), periodic=[0], embedding=FrozenNormalizer())
+    with pytest.raises(TypeError, match="unknown"):
+        CECPlus(Line(), unknown=1)
+    with pytest.raises(TypeError, match="Dict"):
+        CEC(Line(), embedding=GoalDifference())
+    with pytest.raises(TypeError, match="names"):
+        GoalDifference("observation")
+
+
+def test_several_environments_learn_together():
+    envs = gym.vector.SyncVectorEnv([Line] * 3)
+    agent = CECPlus(envs, seed=0, capacity=60).learn(4000)
+    assert len(agent.memory) <= 60
+    agent.memory.check_invariants()
+    assert np.isfinite(agent.memory.values).all()
+    single = CECPlus(Line(), seed=0).learn(1000)
+    one = CECPlus(gym.vector.SyncVectorEnv([Line]), seed=0).learn(1000)
+    assert memory_of(single) == memory_of(one)
+    assert REPEATED == 2
