@@ -62,12 +62,14 @@ def deep_options(agent: str, task_id: str, setting: str = "authors") -> Options:
         raise ValueError(f"hindsight needs a task with goals: {HER_TASKS[0]}; {task_id!r} came")
     if setting != "authors":
         return dict(_SAC_DEFAULTS)
-    if task_id not in _SAC_OF_AUTHORS:
+    # a noisy task takes over the settings of the task that it is a variant of
+    known = task_id.replace("/Noisy", "/")
+    if known not in _SAC_OF_AUTHORS:
         raise ValueError(
             f'the authors ran no SAC on {task_id}: take setting="defaults", or one of the tasks '
             f"{', '.join(_SAC_OF_AUTHORS)}"
         )
-    batch_size, learning_rate = _SAC_OF_AUTHORS[task_id]
+    batch_size, learning_rate = _SAC_OF_AUTHORS[known]
     return {**_SAC_DEFAULTS, "batch_size": batch_size, "learning_rate": learning_rate}
 
 

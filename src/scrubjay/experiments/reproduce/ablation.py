@@ -201,7 +201,7 @@ def _draw_curves(workspace: Workspace, found: dict[str, dict[str, Curve]]) -> li
     }
     drawing = learning_curves(
         {title: curves for title, curves in panels.items() if curves},
-        "interquartile mean",
+        "bootstrap",
         notes=workspace.honesty(),
     )
     for axes in drawing.figure.axes:

@@ -16,7 +16,7 @@ CASES = (
     Case("GrowingTree", "GrowingTree", 20_000, 2_000, 2_000, 1.0),
     Case("MountainCar", "SparseMountainCar", 100_000, 10_000, 10_000, 0.98),
     Case("PointUMaze", "PointUMaze", 50_000, 5_000, 10_000, 0.95),
-    Case("Point4Rooms", "Point4Rooms", 100_000, 10_000, 100_000, 0.95, metric="return"),
+    Case("Point4Rooms, return", "Point4Rooms", 100_000, 10_000, 100_000, 0.95, metric="return"),
     # without a target: what the noise leaves of both
     Case("noisy MountainCar", "NoisySparseMountainCar", 50_000, 5_000, 50_000, 0.0),
     Case("noisy PointUMaze", "NoisyPointUMaze", 50_000, 5_000, 50_000, 0.0),
@@ -55,7 +55,7 @@ def make(workspace: Workspace) -> list[Path]:
     panels: dict[str, list[Curve]] = {}
     for (case, _), group in groups.items():
         panels.setdefault(case.title, []).append(evaluation_curve(group, case.metric))
-    drawing = learning_curves(panels, "interquartile mean", notes=workspace.honesty())
+    drawing = learning_curves(panels, "bootstrap", notes=workspace.honesty())
     for axes in drawing.figure.axes:
         axes.set_ylim(-0.04, 1.04)
     rows = [measure(case, group) for (case, _), group in groups.items()]
