@@ -22,7 +22,8 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         print("  ".join(cells).rstrip())
-    print("\nIn the paper's words: " + ", ".join(task.paper_name for task in TASKS))
+    names = (task.paper_name for task in TASKS)
+    print("\nIn the paper's words: " + ", ".join(filter(None, names)))
     return 0
 
 

@@ -8,7 +8,7 @@ import gymnasium
 
 @dataclass(frozen=True)
 class Task:
-    """One task; `paper_name` is what the paper calls it."""
+    """One task; `paper_name` is what the paper calls it, if it has it."""
 
     name: str
     paper_name: str
@@ -38,9 +38,9 @@ TASKS = (
          "a car with two motors and sensors among 44 walls"),
     Task("SparseFetchReach", "FetchReach", "1 within 5 cm of the target",
          "a robot arm reaches a target that moves every episode"),
-    Task("NoisyPointUMaze", "NoisyPointUMaze", "1 at the goal",
+    Task("NoisyPointUMaze", "", "1 at the goal",
          "PointUMaze with noisy actions and a noisy view"),
-    Task("NoisySparseMountainCar", "NoisySparseMountainCar", "100 at the flag",
+    Task("NoisySparseMountainCar", "", "100 at the flag",
          "SparseMountainCar with noisy actions and a noisy view", needs_mujoco=False),
 )  # fmt: skip
 
@@ -68,4 +68,5 @@ def task_of(env_id: str) -> Task | None:
 
 
 def _aliases(task: Task) -> tuple[str, ...]:
-    return (task.id, task.id.removeprefix("scrubjay/"), task.name, task.paper_name)
+    names = (task.id, task.id.removeprefix("scrubjay/"), task.name, task.paper_name)
+    return tuple(name for name in names if name)
