@@ -14,6 +14,8 @@ MODULES = (
     ("memory.bytes_per_row",),
     ("memory.soak",),
     ("agent.overhead",),
+    ("agent.plus_overhead",),
+    ("agent.elsewhere",),
     ("agent.growing_tree",),
     ("envs.maze",),
     ("envs.safexp",),
