@@ -384,6 +384,8 @@ def test_wrong_settings_are_refused():
             CEC(Line(), **{name: value})
     with pytest.raises(ValueError, match="one of both"):
         CECPlus(Line(), periodic=[0], embedding=FrozenNormalizer())
+    with pytest.raises(ValueError, match="gamma below 1"):
+        CECPlus(Line(), gamma=1.0)
     with pytest.raises(TypeError, match="unknown"):
         CECPlus(Line(), unknown=1)
     with pytest.raises(TypeError, match="Dict"):

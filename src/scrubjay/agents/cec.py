@@ -126,6 +126,9 @@ class CEC(MemoryAgent):
             None if detour_cost is None else check_number("detour_cost", detour_cost, low=0)
         )
         self.stitching = check_flag("stitching", stitching)
+        if self.stitching and self.gamma == 1:
+            # a state that is met again promises itself one reward more, for ever
+            raise ValueError("stitched values need an end: give a gamma below 1, or no stitching")
         self.correction = check_number("correction", correction, low=0, high=1)
         self.temperature_unit = check_choice("temperature_unit", temperature_unit, TEMPERATURES)
         self.timeouts = check_choice("timeouts", timeouts, TIMEOUTS)
