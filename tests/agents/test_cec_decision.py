@@ -10,7 +10,7 @@ import pytest
 from probes import Corridor, Drift, Mixed
 from scrubjay.agents import CEC
 from scrubjay.agents.action_box import ActionBox
-from scrubjay.agents.cec import episode_arrays
+from scrubjay.agents.cec_episode import episode_arrays
 from scrubjay.agents.decision import Choice, Draws, choose_action, sample_softmax
 from scrubjay.embedding import SelectKeys
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrubjay.agents import CEC, CECPlus
 from scrubjay.agents.backup import back_up, going_on, median_step
-from scrubjay.agents.cec import untraced
+from scrubjay.agents.cec_episode import untraced
 from scrubjay.agents.decision import BEST, FOLLOWED, REPEATED, Choice, duration
 from scrubjay.embedding import Chain, FrozenNormalizer, GoalDifference, Periodic
 

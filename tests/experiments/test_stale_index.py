@@ -6,7 +6,7 @@ import pytest
 
 from scrubjay.agents import CEC
 from scrubjay.agents.base import Spaces
-from scrubjay.agents.cec import untraced
+from scrubjay.agents.cec_episode import untraced
 from scrubjay.experiments.launch import RunConfig, load_agent, start
 from scrubjay.experiments.stale_index import StaleIndexCEC
 
