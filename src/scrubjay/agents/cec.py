@@ -192,13 +192,16 @@ class CEC(MemoryAgent):
         return self.distance_threshold if isinstance(self.distance_threshold, float) else 0.0
 
     def _make_memory(self) -> EpisodicMemory:
+        return self._new_memory("replace_if_better", self.recency)
+
+    def _new_memory(self, rule: str, recency: str) -> EpisodicMemory:
         return EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
             distance_threshold=self._first_threshold,
             columns={"action": self.action_box.size},
-            rule="replace_if_better",
-            recency=self.recency,
+            rule=rule,
+            recency=recency,
         )
 
     def _set_memory(self, memory: EpisodicMemory) -> None:

@@ -23,14 +23,7 @@ class StaleIndexCEC(CEC):
     name = "cec-stale"
 
     def _make_memory(self) -> EpisodicMemory:
-        return EpisodicMemory(
-            self.embedding.key_dim,
-            capacity=self.capacity,
-            distance_threshold=self._first_threshold,
-            columns={"action": self.action_box.size},
-            rule="append",
-            recency="never",
-        )
+        return self._new_memory("append", "never")
 
     def _write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[Any]:
         hit_rows = self._hit_rows(keys)
