@@ -138,32 +138,49 @@ def test_bulk_build_answers_like_row_by_row(n):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_ties_go_to_the_smaller_row_and_cost_one_leaf():
-    tree = KDTree.build(np.ones((20_000, 2)))
-    rows, distances = tree.query([1.0, 2.0], 5)
+@pytest.mark.parametrize("dim", [2, 24])
+def test_ties_go_to_the_smaller_row_and_cost_one_leaf(dim):
+    tree = KDTree.build(np.ones((20_000, dim)))
+    query = [1.0] * (dim - 1) + [2.0]
+    rows, distances = tree.query(query, 5)
     assert rows.tolist() == [0, 1, 2, 3, 4]
     assert distances.tolist() == [1.0] * 5
     # No other leaf is looked at: with row 0 in all of them, it would be found again and again.
     buckets = tree.arrays.buckets
     first = next(i for i, bucket in enumerate(buckets) if {0, 1, 2, 3, 4} <= set(bucket.tolist()))
     buckets[np.arange(len(buckets)) != first] = 0
-    assert tree.query([1.0, 2.0], 5)[0].tolist() == [0, 1, 2, 3, 4]
+    assert tree.query(query, 5)[0].tolist() == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("scale", [1e-45, 1e-30, 1.0, 1e30, 3e38])
-def test_extreme_scales_keep_exact_order(scale):
+@pytest.mark.parametrize("dim", [3, 24])
+@pytest.mark.parametrize("scale", [1e-45, 1e-30, 1e-22, 1e-15, 1.0, 1e18, 1e30, 3e38])
+def test_extreme_scales_keep_exact_order(scale, dim):
+    """In many dimensions float32 sums are tried first: where they vanish or overflow, and where
+    they are too rough to tell, float64 must decide."""
     rng = np.random.default_rng(2)
-    keys = np.float32(rng.uniform(-1, 1, (400, 3)) * scale)
+    keys = np.float32(rng.uniform(-1, 1, (400, dim)) * scale)
     tree = KDTree.build(keys)
     check_shape(tree)
     check_answers(tree, range(400), keys[:20])
-    check_answers(tree, range(400), np.float32(rng.uniform(-1, 1, (20, 3)) * scale))
+    queries = np.float32(rng.uniform(-1, 1, (20, dim)) * scale)
+    check_answers(tree, range(400), queries)
+    exact = float(np.linalg.norm(np.float64(keys[7]) - queries[0]))
+    check_answers(tree, range(400), queries[:1], 400, exact)
 
 
-def test_rounding_never_loses_a_tie():
+def test_differences_below_float32_decide():
+    """A thousand distances that float32 sums put in a wrong order."""
+    rng = np.random.default_rng(4)
+    keys = np.float32(1 + 1e-6 * rng.integers(0, 9, (1000, 24)))
+    check_answers(KDTree.build(keys), range(1000), np.float32(rng.uniform(0, 0.1, (9, 24))), 40)
+
+
+@pytest.mark.parametrize("dim", [6, 24])
+def test_rounding_never_loses_a_tie(dim):
     """Coordinates of very different size, where sums round: the bound must not round above."""
     rng = np.random.default_rng(3)
-    keys = np.float32(rng.choice([-1, 1], (3000, 6)) * 10.0 ** rng.integers(-6, 7, (3000, 6)))
+    shape = (3000, dim)
+    keys = np.float32(rng.choice([-1, 1], shape) * 10.0 ** rng.integers(-6, 7, shape))
     tree = KDTree.build(keys)
     check_answers(tree, range(3000), keys[:40] * np.float32(1.1), k=9)
 

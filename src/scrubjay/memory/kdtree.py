@@ -17,6 +17,10 @@ order and precision as that to a key; rounding keeps order, so it is never above
 key in the box and no exact tie is lost. Comparing row ids too makes ties cheap: of ten thousand
 equal keys, a search for five visits one leaf.
 
+In many dimensions most rows and boxes are first measured roughly, in float32 and in the order the
+processor likes best; only what is within the error of that is summed exactly. The answers are the
+same, to the last bit.
+
 Balance is kept as in a scapegoat tree: when a change leaves a side with more than 7/10 of its
 node's rows, the highest such node is taken apart and built anew, each cut at the median of the
 dimension in which the box is widest. A rebuild of n rows costs O(n log n), and its halves need
