@@ -50,7 +50,6 @@ def memory_of(agent):
 NEUTRAL = {
     "epsilon_spread": 1.0,
     "hold": 1,
-    "noise_rate": 0.0,
     "skip_worthless": False,
     "detour_cost": None,
     "stitching": False,
@@ -61,7 +60,6 @@ NEUTRAL = {
 CHANGED = {
     "epsilon_spread": 20.0,
     "hold": 50,
-    "noise_rate": 0.5,
     "skip_worthless": True,
     "detour_cost": 3.0,
     "stitching": True,
@@ -376,7 +374,7 @@ def test_wrong_angles_are_refused(dimensions):
 
 def test_wrong_settings_are_refused():
     for name, value in (
-        ("hold", 0), ("noise_rate", 1.5), ("skip_worthless", 1), ("detour_cost", -1.0),
+        ("hold", 0), ("skip_worthless", 1), ("detour_cost", -1.0),
         ("stitching", "yes"), ("correction", 2.0), ("temperature_unit", "values"),
         ("timeouts", "never"), ("distance_threshold", "auto"), ("epsilon_spread", 0.5),
     ):  # fmt: skip

@@ -70,7 +70,6 @@ class CEC(MemoryAgent):
     - `epsilon_spread` (1): each episode has an epsilon of its own, up to so many times larger or
       smaller, log-uniformly: some episodes are nearly greedy, some explore all the time.
     - `hold` (1): an exploratory action lasts n steps with probability about n^-2, at most `hold`.
-    - `noise_rate` (0): so often a remembered action is varied by the noise.
     - `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
     - `detour_cost` (None): a number makes the greedy action that of the best neighbour instead of
       the nearest; a neighbour at the distance m d counts gamma^(detour_cost m) times.
@@ -103,7 +102,6 @@ class CEC(MemoryAgent):
         recency: str = "write",
         epsilon_spread: float = 1.0,
         hold: int = 1,
-        noise_rate: float = 0.0,
         skip_worthless: bool = False,
         detour_cost: float | None = None,
         stitching: bool = False,
@@ -124,7 +122,6 @@ class CEC(MemoryAgent):
         self.recency = recency
         self.epsilon_spread = check_number("epsilon_spread", epsilon_spread, low=1)
         self.hold = check_count("hold", hold)
-        self.noise_rate = check_number("noise_rate", noise_rate, low=0, high=1)
         self.skip_worthless = check_flag("skip_worthless", skip_worthless)
         self.detour_cost = (
             None if detour_cost is None else check_number("detour_cost", detour_cost, low=0)
@@ -152,34 +149,35 @@ class CEC(MemoryAgent):
     def _make_rule(self) -> Rule:
         threshold = self.memory.distance_threshold
         lowest, span = self._value_range()
+        unit = span if self.temperature_unit == "range" and span > 0 else 1.0
         fading = 0.0
         if self.detour_cost and self.gamma < 1 and threshold > 0:
             fading = -self.detour_cost * math.log(max(self.gamma, 1e-300)) / threshold
         return Rule(
             n_neighbors=self.n_neighbors,
             radius=self.radius,
-            temperature=self.temperature * (span if self.temperature_unit == "range" else 1.0),
+            temperature=self.temperature * unit,
             noise_std=self.noise_std,
             uniform=self.exploration == "uniform",
             threshold=threshold,
             # a share of the range, because a corrected value approaches the lowest one for ever
             worthless=lowest + 1e-6 * span if self.skip_worthless else -math.inf,
+            knows=not self.skip_worthless or span > 0,
             lowest=lowest,
             fading=fading,
             best=self.detour_cost is not None,
-            noise_rate=self.noise_rate,
             hold=self.hold,
             low=self.action_box.low,
             high=self.action_box.high,
         )
 
     def _value_range(self) -> tuple[float, float]:
-        """The lowest value and how far the highest is above it (1 where all are the same)."""
+        """The lowest value and how far the highest is above it."""
         values = self.memory.values
         if len(values) == 0 or not self._reads_range:
-            return 0.0, 1.0
+            return 0.0, 0.0
         lowest, highest = float(values.min()), float(values.max())
-        return lowest, (highest - lowest) or 1.0
+        return lowest, highest - lowest
 
     @property
     def _reads_range(self) -> bool:
@@ -323,7 +321,6 @@ class CEC(MemoryAgent):
             "recency": self.recency,
             "epsilon_spread": self.epsilon_spread,
             "hold": self.hold,
-            "noise_rate": self.noise_rate,
             "skip_worthless": self.skip_worthless,
             "detour_cost": self.detour_cost,
             "stitching": self.stitching,

@@ -234,13 +234,13 @@ def doubled(arrays: EpisodeArrays) -> EpisodeArrays:
 
 
 def n_uniforms(rule: Rule) -> int:
-    """Uniform numbers of a step: epsilon, softmax, the action, and if needed duration and noise."""
-    return 2 + len(rule.low) + (2 if rule.hold > 1 or rule.noise_rate > 0 else 0)
+    """Uniform numbers of a step: epsilon, softmax, the action, and if needed a duration."""
+    return 2 + len(rule.low) + (1 if rule.hold > 1 else 0)
 
 
 def draw_block(rng: np.random.Generator, n_steps: int, rule: Rule) -> npt.NDArray[np.float64]:
     """Random numbers of some steps, a row each: the uniform ones, then normals where needed."""
     uniforms = rng.random((n_steps, n_uniforms(rule)))
-    if rule.uniform and rule.noise_rate == 0:
+    if rule.uniform:
         return uniforms
     return np.hstack([uniforms, rng.standard_normal((n_steps, len(rule.low)))])

@@ -36,10 +36,10 @@ class Rule(NamedTuple):
     """The settings that a decision reads (symbols of the paper: k, n*d, tau, sigma).
 
     The lower half is not in the paper; each has a value that leaves its rule as it is. `worthless`:
-    rows of at most this value are nobody's neighbours (-inf). `lowest`, `fading`: at the distance f
-    what a value is above the lowest counts exp(-fading * f) times (0). `best`: the greedy action is
-    that of the best neighbour, not the nearest (False). `noise_rate`: how often a remembered action
-    is varied (0). `hold`: the longest time an exploratory action may last (1).
+    rows of at most this value are nobody's neighbours (-inf), `knows`: whether there are others
+    (True). `lowest`, `fading`: at the distance f what a value is above the lowest counts
+    exp(-fading * f) times (0). `best`: the greedy action is that of the best neighbour, not the
+    nearest (False). `hold`: the longest time an exploratory action may last (1).
     """
 
     n_neighbors: int
@@ -49,10 +49,10 @@ class Rule(NamedTuple):
     uniform: bool
     threshold: float
     worthless: float
+    knows: bool
     lowest: float
     fading: float
     best: bool
-    noise_rate: float
     hold: int
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
@@ -84,7 +84,7 @@ FOLLOWED, BEST, REPEATED = range(3)
 class Draws(NamedTuple):
     """Random numbers of a block of steps, and normals.
 
-    Uniforms: epsilon, softmax, one for each action, and where a rule needs them duration and noise.
+    Uniforms: epsilon, softmax, one for each action, and where actions are held a duration.
     """
 
     uniforms: npt.NDArray[np.float64]
@@ -218,7 +218,9 @@ def choose_action(
         return Choice.HELD.value
     rows = np.empty(rule.n_neighbors, dtype=np.int64)
     squared = np.empty(rule.n_neighbors, dtype=np.float64)
-    found = find_neighbors(tree, key, rule.n_neighbors, rule.radius, rows, squared)
+    found = 0
+    if rule.knows:
+        found = find_neighbors(tree, key, rule.n_neighbors, rule.radius, rows, squared)
     # Where nobody is near the nearest row is sought beyond the radius for the log alone, so now and
     # then is enough: in many dimensions it is a scan of all rows.
     if found > 0:
@@ -250,7 +252,7 @@ def choose_action(
     else:
         chosen = sample_softmax(scores, count, rule.temperature, uniforms[1])
         row = rows[chosen]
-        if explore or (rule.noise_rate > 0.0 and uniforms[3 + n_actions] < rule.noise_rate):
+        if explore:
             write_noisy_action(rule, actions[row], normals, action)
             choice = Choice.NOISE.value
         else:
@@ -272,10 +274,10 @@ def unpacked(numbers: npt.NDArray[np.float64], box: npt.NDArray[np.float32]) -> 
         numbers[4] > 0.0,
         numbers[5],
         numbers[6],
-        numbers[7],
+        numbers[7] > 0.0,
         numbers[8],
-        numbers[9] > 0.0,
-        numbers[10],
+        numbers[9],
+        numbers[10] > 0.0,
         int(numbers[11]),
         box[0],
         box[1],

@@ -191,13 +191,12 @@ def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
 
     `doubt`: the relative error of a rough distance, 0 to go without.
     """
-    bound: float = 0.0
     if doubt > 0.0:
-        bound = rough_box_distance(boxes, place, key) * (1.0 - doubt)
-    if SMALLEST < bound <= LARGEST:
-        return bound
-    bound = box_distance(boxes, place, key)
-    return bound
+        rough: float = rough_box_distance(boxes, place, key) * (1.0 - doubt)
+        if SMALLEST < rough <= LARGEST:
+            return rough
+    exact: float = box_distance(boxes, place, key)
+    return exact
 
 
 @njit(cache=True, nogil=True)

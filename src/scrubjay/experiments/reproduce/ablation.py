@@ -52,7 +52,6 @@ ARMS = (
     Arm("one epsilon for all", {"epsilon_spread": 1.0}),
     Arm("worthless rows count", {"skip_worthless": False}),
     Arm("nearest, not best", {"detour_cost": None}),
-    Arm("no variation", {"noise_rate": 0.0}),
     Arm("no stitching", {"stitching": False}),
     Arm("no correction", {"correction": 0.0}),
     PAPER,

@@ -110,12 +110,12 @@ class Budget:
         return QUICK_STEPS[task] if self.quick else PAPER_STEPS
 
     def eval_freq_on(self, task: str) -> int:
-        """Every 5,000 steps as in the paper; ten times in a shorter run, but not too often.
+        """Every 5,000 steps as in the paper; five times in a shorter run, but not too often.
 
         A run ends with its last episode, up to 1,000 steps late: no evaluation falls in between.
         """
         steps = self.steps_on(task)
-        return 5_000 if steps >= 50_000 else min(steps, max(1_000, steps // 10))
+        return 5_000 if steps >= 50_000 else min(steps, max(1_000, steps // 5))
 
     def kept_on(self, task: str, agent: str) -> tuple[int, ...]:
         """The steps of which a checkpoint is kept, for the figures that look into memories."""
