@@ -72,11 +72,14 @@ class CEC(MemoryAgent):
     - `hold` (1): an exploratory action lasts n steps with probability about n^-2, at most `hold`.
     - `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
     - `detour_cost` (None): a number makes the greedy action that of the best neighbour instead of
-      the nearest; a neighbour at the distance m d counts gamma^(detour_cost m) times.
+      the nearest; a neighbour at the distance m d counts gamma^(detour_cost m D) times, because the
+      more dimensions D, the longer the way to where it stands.
     - `stitching` (False): a step is worth what the best neighbour of the next state promises (of
       those within a third of the radius), if that is more than what the episode made of it.
     - `correction` (0): the value of a row that was followed moves by this share towards what it
       led to. So promises that are not kept lose their rank.
+    - `whole_episodes` (False): a step never merges with another of its own episode, so what
+      succeeded once can be replayed.
     - `distance_threshold="step"`: d is half the median step between consecutive keys of the first
       episodes (those that the embedding needs, or one).
     - `temperature_unit="range"`: the temperature is a share of the range of the values.
@@ -106,6 +109,7 @@ class CEC(MemoryAgent):
         detour_cost: float | None = None,
         stitching: bool = False,
         correction: float = 0.0,
+        whole_episodes: bool = False,
         temperature_unit: str = "return",
         timeouts: str = "end",
         seed: int = 0,
@@ -131,6 +135,7 @@ class CEC(MemoryAgent):
             # a state that is met again promises itself one reward more, for ever
             raise ValueError("stitched values need an end: give a gamma below 1, or no stitching")
         self.correction = check_number("correction", correction, low=0, high=1)
+        self.whole_episodes = check_flag("whole_episodes", whole_episodes)
         self.temperature_unit = check_choice("temperature_unit", temperature_unit, TEMPERATURES)
         self.timeouts = check_choice("timeouts", timeouts, TIMEOUTS)
         super().__init__(env, embedding=embedding, seed=seed)
@@ -152,7 +157,8 @@ class CEC(MemoryAgent):
         unit = span if self.temperature_unit == "range" and span > 0 else 1.0
         fading = 0.0
         if self.detour_cost and self.gamma < 1 and threshold > 0:
-            fading = -self.detour_cost * math.log(max(self.gamma, 1e-300)) / threshold
+            cost = self.detour_cost * self.embedding.key_dim
+            fading = -cost * math.log(max(self.gamma, 1e-300)) / threshold
         return Rule(
             n_neighbors=self.n_neighbors,
             radius=self.radius,
@@ -190,7 +196,8 @@ class CEC(MemoryAgent):
         return self.distance_threshold if isinstance(self.distance_threshold, float) else 0.0
 
     def _make_memory(self) -> EpisodicMemory:
-        return self._new_memory("replace_if_better", self.recency)
+        rule = "replace_others" if self.whole_episodes else "replace_if_better"
+        return self._new_memory(rule, self.recency)
 
     def _new_memory(self, rule: str, recency: str) -> EpisodicMemory:
         return EpisodicMemory(
@@ -325,6 +332,7 @@ class CEC(MemoryAgent):
             "detour_cost": self.detour_cost,
             "stitching": self.stitching,
             "correction": self.correction,
+            "whole_episodes": self.whole_episodes,
             "temperature_unit": self.temperature_unit,
             "timeouts": self.timeouts,
             "seed": self.seed,

@@ -24,9 +24,10 @@ DEFAULTS: Mapping[str, Any] = {
     "exploration": "uniform",
     "hold": 100,
     "skip_worthless": True,
-    "detour_cost": 4.0,
+    "detour_cost": 1.3,
     "stitching": True,
     "correction": 0.3,
+    "whole_episodes": True,
     "timeouts": "continue",
 }
 
