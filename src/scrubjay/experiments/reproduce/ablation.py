@@ -54,6 +54,7 @@ ARMS = (
     Arm("nearest, not best", {"detour_cost": None}),
     Arm("no stitching", {"stitching": False}),
     Arm("no correction", {"correction": 0.0}),
+    Arm("steps may merge", {"whole_episodes": False}),
     PAPER,
 )
 
