@@ -76,8 +76,8 @@ class CEC(MemoryAgent):
       more dimensions D, the longer the way to where it stands.
     - `stitching` (False): a step is worth what the best neighbour of the next state promises (of
       those within a third of the radius), if that is more than what the episode made of it.
-    - `correction` (0): the value of a row that was followed moves by this share towards what it
-      led to. So promises that are not kept lose their rank.
+    - `correction` (0): the value of a row that was followed, from within d of it, moves by this
+      share towards what it led to. So promises that are not kept lose their rank.
     - `whole_episodes` (False): a step never merges with another of its own episode, so what
       succeeded once can be replayed.
     - `distance_threshold="step"`: d is half the median step between consecutive keys of the first

@@ -65,8 +65,9 @@ class Rule(NamedTuple):
 class EpisodeArrays(NamedTuple):
     """What an episode writes down, a row for each step.
 
-    `trace` has three columns: the row whose action was taken as it is, the best row close by, and
-    whether the first is the very row in whose place this step would be written (-1: none, 0: no).
+    `trace` has three columns: the row whose action was taken as it is and from where it stands
+    (within the threshold), the best row close by, and whether the first is the very row in whose
+    place this step would be written (-1: none, 0: no).
     `closeness` is what the best neighbour's value counts here.
     """
 
@@ -257,8 +258,10 @@ def choose_action(
             choice = Choice.NOISE.value
         else:
             action[:] = actions[row]
-            trace[FOLLOWED] = row
-            trace[REPEATED] = row == nearest and squared[chosen] <= rule.threshold**2
+            # what its action does elsewhere says nothing about where the row stands
+            if squared[chosen] <= rule.threshold**2:
+                trace[FOLLOWED] = row
+                trace[REPEATED] = row == nearest
     episode.choices[step] = choice
     return choice
 
