@@ -284,6 +284,19 @@ def test_a_promise_that_is_broken_again_and_again_loses_its_rank():
     assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(-0.9)
 
 
+def test_a_row_is_not_blamed_for_what_its_action_does_elsewhere():
+    agent = CEC(Line(), distance_threshold=0.3, radius_factor=3.0, epsilon=0.0, correction=0.5)
+    agent._learn_from(untraced(np.zeros((1, 1)), np.ones((1, 1), np.float32), np.ones(1)))
+    for distance, judged in ((0.2, True), (0.6, False)):
+        episode = agent.begin_episode(0)
+        episode.choose(np.array([distance]))
+        episode.record(0.0)
+        assert episode.taken().actions[0] == 1.0
+        assert (episode.taken().trace[0, FOLLOWED] == 0) == judged
+        episode.finish(np.zeros(1))
+    assert agent.memory.values[0] == 0.5
+
+
 def test_a_whole_episode_can_be_replayed():
     """Steps much shorter than the threshold, each with an action that only it may take."""
     actions = np.array([[0.1], [0.2], [0.3], [0.4]], np.float32)
