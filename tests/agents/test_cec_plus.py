@@ -66,7 +66,7 @@ CHANGED = {
     "stitching": True,
     "correction": 0.3,
     "whole_episodes": True,
-    "temperature_unit": "range",
+    "temperature_unit": "best",
     "timeouts": "continue",
 }
 START = {

@@ -50,7 +50,7 @@ from scrubjay.memory import EpisodicMemory
 from scrubjay.randomness import Stream, generator
 
 EXPLORATIONS = ("noise", "uniform")
-TEMPERATURES = ("return", "range")
+TEMPERATURES = ("return", "best")
 TIMEOUTS = ("end", "continue")
 
 
@@ -82,7 +82,8 @@ class CEC(MemoryAgent):
       succeeded once can be replayed.
     - `distance_threshold="step"`: d is half the median step between consecutive keys of the first
       episodes (those that the embedding needs, or one).
-    - `temperature_unit="range"`: the temperature is a share of the range of the values.
+    - `temperature_unit="best"`: the temperature is a share of what the best neighbour's value is
+      above the lowest there is; so the same detour in steps is as likely far from the goal as near.
     - `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
     """
 
@@ -154,7 +155,6 @@ class CEC(MemoryAgent):
     def _make_rule(self) -> Rule:
         threshold = self.memory.distance_threshold
         lowest, span = self._value_range()
-        unit = span if self.temperature_unit == "range" and span > 0 else 1.0
         fading = 0.0
         if self.detour_cost and self.gamma < 1 and threshold > 0:
             cost = self.detour_cost * self.embedding.key_dim
@@ -162,7 +162,8 @@ class CEC(MemoryAgent):
         return Rule(
             n_neighbors=self.n_neighbors,
             radius=self.radius,
-            temperature=self.temperature * unit,
+            temperature=self.temperature,
+            relative=self.temperature_unit == "best",
             noise_std=self.noise_std,
             uniform=self.exploration == "uniform",
             threshold=threshold,
@@ -187,7 +188,7 @@ class CEC(MemoryAgent):
 
     @property
     def _reads_range(self) -> bool:
-        relative = self.temperature_unit == "range"
+        relative = self.temperature_unit == "best"
         return relative or self.skip_worthless or self.stitching or self.detour_cost is not None
 
     @property

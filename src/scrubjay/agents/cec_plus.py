@@ -1,8 +1,8 @@
 """CEC that explores further, joins what it knows and checks what it believes.
 
 The same table and the same walk as `CEC`; only the settings differ, and they are the same for all
-tasks: lengths are measured in steps, values in shares of their range. What each of them is worth is
-in docs/plus.md.
+tasks: lengths are measured in steps, values in shares of the best at hand. What each of them is
+worth is in docs/plus.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifferenc
 DEFAULTS: Mapping[str, Any] = {
     "n_neighbors": 20,
     "temperature": 0.02,
-    "temperature_unit": "range",
+    "temperature_unit": "best",
     "radius_factor": 6.0,
     "distance_threshold": "step",
     "epsilon": 0.05,

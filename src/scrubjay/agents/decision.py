@@ -17,6 +17,7 @@ from scrubjay.memory.tree_arrays import TreeArrays
 NOT_ASKED = -1.0  # the distance of a step that asked for no neighbour
 SAMPLED = 16  # of so many steps without a neighbour one asks how far the nearest row is
 HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
+COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
 FAR = 64  # rows that are asked when no neighbour knows anything
 
 
@@ -35,16 +36,18 @@ class Choice(IntEnum):
 class Rule(NamedTuple):
     """The settings that a decision reads (symbols of the paper: k, n*d, tau, sigma).
 
-    The lower half is not in the paper; each has a value that leaves its rule as it is. `worthless`:
-    rows of at most this value are nobody's neighbours (-inf), `knows`: whether there are others
-    (True). `lowest`, `fading`: at the distance f what a value is above the lowest counts
-    exp(-fading * f) times (0). `best`: the greedy action is that of the best neighbour, not the
-    nearest (False). `hold`: the longest time an exploratory action may last (1).
+    `relative`, which is not in the paper: the temperature is a share of the best neighbour's value
+    above `lowest` (False). Neither is the lower half; each has a value that leaves the paper's rule
+    as it is. `worthless`: rows of at most this value are nobody's neighbours (-inf), `knows`:
+    whether there are others (True). `lowest`, `fading`: at the distance f what a value is above the
+    lowest counts exp(-fading * f) times (0). `best`: the greedy action is that of the best
+    neighbour, not the nearest (False). `hold`: the longest time an exploratory action may last (1).
     """
 
     n_neighbors: int
     radius: float
     temperature: float
+    relative: bool
     noise_std: float
     uniform: bool
     threshold: float
@@ -251,7 +254,10 @@ def choose_action(
             held[0] = duration(uniforms[2 + n_actions], rule.hold) - 1
         choice = Choice.NO_NEIGHBOR.value if count == 0 else Choice.UNIFORM.value
     else:
-        chosen = sample_softmax(scores, count, rule.temperature, uniforms[1])
+        temperature = rule.temperature
+        if rule.relative:
+            temperature = max(temperature * (scores[:count].max() - rule.lowest), COLDEST)
+        chosen = sample_softmax(scores, count, temperature, uniforms[1])
         row = rows[chosen]
         if explore:
             write_noisy_action(rule, actions[row], normals, action)
@@ -273,15 +279,16 @@ def unpacked(numbers: npt.NDArray[np.float64], box: npt.NDArray[np.float32]) -> 
         int(numbers[0]),
         numbers[1],
         numbers[2],
-        numbers[3],
-        numbers[4] > 0.0,
-        numbers[5],
+        numbers[3] > 0.0,
+        numbers[4],
+        numbers[5] > 0.0,
         numbers[6],
-        numbers[7] > 0.0,
-        numbers[8],
+        numbers[7],
+        numbers[8] > 0.0,
         numbers[9],
-        numbers[10] > 0.0,
-        int(numbers[11]),
+        numbers[10],
+        numbers[11] > 0.0,
+        int(numbers[12]),
         box[0],
         box[1],
     )

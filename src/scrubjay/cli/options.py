@@ -39,7 +39,7 @@ SETTINGS = {
     "detour_cost": "what distance takes from a value; null: greedy is the nearest row",
     "stitching": "whether steps take over what neighbours of the next state promise",
     "correction": "the share by which a followed row's value moves to what it led to",
-    "temperature_unit": "return, or range: the temperature is a share of the values' range",
+    "temperature_unit": "return, or best: the temperature is a share of the best neighbour's value",
     "timeouts": "end, or continue: all would go on as in the last tenth",
 }
 
