@@ -179,6 +179,17 @@ def test_a_preset_that_changed_is_noticed(tmp_path):
         sweep([config], tmp_path)
 
 
+def test_a_setting_that_is_no_more_is_named(tmp_path):
+    config = tree(steps=500)
+    folder = folder_of(tmp_path, config)
+    start(config, folder)
+    content = json.loads((folder / "config.json").read_text())
+    content["options"]["noise_rate"] = 0.0
+    (folder / "config.json").write_text(json.dumps(content))
+    with pytest.raises(RunFolderError, match=r"cannot make .*noise_rate.*move it away"):
+        sweep([config], tmp_path, jobs=1)
+
+
 def test_damaged_folder_is_named(tmp_path):
     config = tree()
     folder = folder_of(tmp_path, config)

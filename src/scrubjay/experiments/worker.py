@@ -60,7 +60,12 @@ def _spelled_out(text: str) -> dict[str, Any]:
 
 
 def _check_same(folder: Path, config: RunConfig) -> None:
-    there = _comparable(RunConfig.from_json(read_json(folder / "config.json")))
+    try:
+        there = _comparable(RunConfig.from_json(read_json(folder / "config.json")))
+    except (TypeError, ValueError) as error:
+        raise RunFolderError(
+            f"{folder} holds a run that this version cannot make ({error}): move it away"
+        ) from error
     wanted = _comparable(config)
     # a deep run spells out its settings itself; here only what was asked for is known
     names = wanted["options"] if config.agent not in MEMORY_AGENTS else there["options"]
