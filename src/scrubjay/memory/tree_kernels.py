@@ -132,7 +132,7 @@ def search(
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def key_distance(keys: Singles, row: int, key: Singles) -> float:
     """Squared distance between key and a row's key: a float64 sum in index order."""
     total = 0.0
@@ -142,7 +142,7 @@ def key_distance(keys: Singles, row: int, key: Singles) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def box_distance(boxes: Singles, place: int, key: Singles) -> float:
     """Squared distance from key to a place's box: never above that of any key in the box.
 
@@ -161,7 +161,7 @@ def box_distance(boxes: Singles, place: int, key: Singles) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+@njit(cache=True, nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
     """`key_distance` in float32 and whatever order is fastest, six times as fast."""
     total = np.float32(0.0)
@@ -171,7 +171,7 @@ def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+@njit(cache=True, nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
     """`box_distance` in float32 and whatever order is fastest."""
     key_dim = len(key)
@@ -185,7 +185,7 @@ def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
     """A number that is never above the squared distance to any key in a place's box.
 
