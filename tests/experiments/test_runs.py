@@ -97,6 +97,15 @@ def test_groups_differ_in_more_than_the_seed(make_run):
     }
 
 
+def test_a_run_older_than_a_setting_has_its_neutral_value(make_run):
+    make_run("old", seed=0)
+    make_run("new", seed=1, hold=1, stitching=False, detour_cost=None)
+    other = make_run("other", seed=2, hold=100)
+    groups = group_runs(load_runs(other.parent))
+    assert [[run.seed for run in group.runs] for group in groups] == [[0, 1], [2]]
+    assert [group.label for group in groups] == ["cec (hold=1)", "cec (hold=100)"]
+
+
 def test_one_setting_is_enough_for_a_name_where_it_tells_all_apart(make_run):
     make_run("a", capacity=1000, radius=1)
     make_run("b", capacity=2000, radius=1)

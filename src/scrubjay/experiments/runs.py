@@ -6,6 +6,7 @@ matrix of seeds x steps (`Curve`).
 """
 
 import glob
+import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.agents import CEC
+from scrubjay.experiments.launch import MEMORY_AGENTS
 from scrubjay.experiments.tables import Array, RunError, Table, column, read_table
 from scrubjay.training.run_folder import SCHEMA
 
@@ -127,7 +130,7 @@ def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
     run = RunData(
         path=folder,
         manifest=manifest,
-        config=_json(folder / "config.json"),
+        config=_with_later_settings(_json(folder / "config.json")),
         evaluations=evaluations,
         episodes=tables["episodes"],
         progress=tables["progress"],
@@ -251,6 +254,22 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RunError(f"{path} is damaged: an object was expected, {type(content).__name__} came")
     return content
+
+
+def _with_later_settings(config: dict[str, Any]) -> dict[str, Any]:
+    """The same with settings that are younger than the run, at the value that changes nothing.
+
+    `CEC`'s own defaults are those values, so runs of two versions can be seeds of one method.
+    """
+    options = config.get("options")
+    if config.get("agent") not in MEMORY_AGENTS or not isinstance(options, dict):
+        return config
+    neutral = {
+        name: setting.default
+        for name, setting in inspect.signature(CEC).parameters.items()
+        if isinstance(setting.default, bool | int | float | str | None) and name != "seed"
+    }
+    return {**config, "options": {**neutral, **options}}
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
