@@ -11,12 +11,12 @@ import scrubjay
 
 SOURCE = Path(scrubjay.__file__).parent
 ORDER = ("memory", "embedding", "training", "agents", "experiments", "cli")
-GROUND = {"randomness", "optional", "__version__"}
+GROUND = {"compiled", "randomness", "optional", "__version__"}
 
 MAY_IMPORT = {room: set(ORDER[:index]) | GROUND for index, room in enumerate(ORDER)}
 MAY_IMPORT["experiments"] |= {"envs"}
 MAY_IMPORT["cli"] |= {"envs"}
-MAY_IMPORT["envs"] = {"optional"}
+MAY_IMPORT["envs"] = {"compiled", "optional"}
 MAY_IMPORT["deep"] = {"memory", "embedding", "training", "agents", "envs"} | GROUND
 
 

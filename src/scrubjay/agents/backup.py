@@ -2,12 +2,12 @@
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from scrubjay.agents.decision import BEST, FOLLOWED
+from scrubjay.compiled import compiled
 
 
-@njit(cache=True)
+@compiled()
 def back_up(
     rewards: npt.NDArray[np.float64],
     gamma: float,

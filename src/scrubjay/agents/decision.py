@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from scrubjay.compiled import compiled
 from scrubjay.memory.kdtree import find_neighbors
 from scrubjay.memory.tree_arrays import TreeArrays
 
@@ -95,7 +95,7 @@ class Draws(NamedTuple):
     normals: npt.NDArray[np.float64]
 
 
-@njit(cache=True)
+@compiled()
 def store_key(vector: npt.NDArray[np.float64], key: npt.NDArray[np.float32]) -> bool:
     """Round a key to the storage type; False if it is not finite there."""
     for i in range(vector.shape[0]):
@@ -105,7 +105,7 @@ def store_key(vector: npt.NDArray[np.float64], key: npt.NDArray[np.float32]) -> 
     return True
 
 
-@njit(cache=True)
+@compiled()
 def is_finite(vector: npt.NDArray[np.float64]) -> bool:
     for i in range(vector.shape[0]):  # noqa: SIM110
         if not np.isfinite(vector[i]):
@@ -113,7 +113,7 @@ def is_finite(vector: npt.NDArray[np.float64]) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def weigh(
     values: npt.NDArray[np.float32],
     rows: npt.NDArray[np.int64],
@@ -136,7 +136,7 @@ def weigh(
     return count
 
 
-@njit(cache=True)
+@compiled()
 def sample_softmax(
     scores: npt.NDArray[np.float64], count: int, temperature: float, draw: float
 ) -> int:
@@ -158,7 +158,7 @@ def sample_softmax(
     return count - 1
 
 
-@njit(cache=True)
+@compiled()
 def duration(draw: float, longest: int) -> int:
     """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
 
@@ -167,7 +167,7 @@ def duration(draw: float, longest: int) -> int:
     return int(min(1.0 / (1.0 - draw), np.float64(longest)))
 
 
-@njit(cache=True)
+@compiled()
 def write_uniform_action(
     rule: Rule, draws: npt.NDArray[np.float64], action: npt.NDArray[np.float32]
 ) -> None:
@@ -177,7 +177,7 @@ def write_uniform_action(
         action[j] = min(max(value, rule.low[j]), rule.high[j])
 
 
-@njit(cache=True)
+@compiled()
 def write_noisy_action(
     rule: Rule,
     stored: npt.NDArray[np.float32],
@@ -191,7 +191,7 @@ def write_noisy_action(
         action[j] = min(max(value, rule.low[j]), rule.high[j])
 
 
-@njit(cache=True)
+@compiled()
 def choose_action(
     tree: Any,
     values: npt.NDArray[np.float32],
@@ -272,7 +272,7 @@ def choose_action(
     return choice
 
 
-@njit(cache=True)
+@compiled()
 def unpacked(numbers: npt.NDArray[np.float64], box: npt.NDArray[np.float32]) -> Rule:
     """The rule that `Rule.flat` laid flat."""
     return Rule(
@@ -294,7 +294,7 @@ def unpacked(numbers: npt.NDArray[np.float64], box: npt.NDArray[np.float32]) -> 
     )
 
 
-@njit(cache=True)
+@compiled()
 def decide(
     keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],
@@ -330,7 +330,7 @@ def decide(
     )
 
 
-@njit(cache=True)
+@compiled()
 def greedy_row(
     keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from scrubjay.compiled import compiled
 from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded, whole_number
 
 # The published code's constants: the weight of the prior (mean 0, variance 1), and what keeps the
@@ -20,7 +20,7 @@ PRIOR_COUNT = 1e-4
 VARIANCE_FLOOR = 1e-8
 
 
-@njit(cache=True)
+@compiled()
 def _update(vector: Vector, count: Vector, mean: Vector, variance: Vector) -> None:
     """Merge one observation into the statistics (parallel variance with a batch of one)."""
     total = count[0] + 1.0
@@ -32,13 +32,13 @@ def _update(vector: Vector, count: Vector, mean: Vector, variance: Vector) -> No
     count[0] = total
 
 
-@njit(cache=True)
+@compiled()
 def _normalize(vector: Vector, mean: Vector, variance: Vector, floor: float, out: Vector) -> None:
     for i in range(vector.shape[0]):
         out[i] = (vector[i] - mean[i]) / np.sqrt(variance[i] + floor)
 
 
-@njit(cache=True)
+@compiled()
 def _update_and_normalize(
     vector: Vector, count: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
 ) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from scrubjay.compiled import compiled
 from scrubjay.envs.maze_map import CELL, HALF_CELL, Goal, MazeMap
 from scrubjay.envs.mujoco_task import MujocoTask, mujoco
 
@@ -183,7 +183,7 @@ def observation_space(maze: MazeMap, full: bool) -> gym.Space[Array]:
 # The compiled part of a step.
 
 
-@njit(cache=True)
+@compiled()
 def move(qpos: Array, qvel: Array, forward: float, turn: float) -> tuple[float, float]:
     """Turn, then jump along the new heading, and bound the velocities; returns the old x and y."""
     x, y, heading = qpos[0], qpos[1], qpos[2] + turn
@@ -199,7 +199,7 @@ def move(qpos: Array, qvel: Array, forward: float, turn: float) -> tuple[float, 
     return x, y
 
 
-@njit(cache=True)
+@compiled()
 def settle(qpos: Array, old_x: float, old_y: float, walls: Array, goals: Array) -> tuple[int, int]:
     """Apply the wall rule to the way from old to qpos; returns its status and the goal reached."""
     qpos[0], qpos[1], status = apply_walls(walls, old_x, old_y, qpos[0], qpos[1])
@@ -209,7 +209,7 @@ def settle(qpos: Array, old_x: float, old_y: float, walls: Array, goals: Array) 
     return status, -1
 
 
-@njit(cache=True)
+@compiled()
 def apply_walls(
     walls: Array, old_x: float, old_y: float, new_x: float, new_y: float
 ) -> tuple[float, float, int]:
@@ -233,7 +233,7 @@ def apply_walls(
     return end_x, end_y, 1
 
 
-@njit(cache=True)
+@compiled()
 def first_crossing(
     walls: Array, old_x: float, old_y: float, new_x: float, new_y: float
 ) -> tuple[int, float, float]:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from scrubjay.compiled import compiled
 from scrubjay.envs.mujoco_task import Array, MujocoTask, mujoco
 from scrubjay.envs.safexp_models import (
     CAR,
@@ -45,7 +45,7 @@ SMALL_NOISE = (0.05, 0.1)
 StartNoise = bool | tuple[float, float] | None
 
 
-@njit(cache=True)
+@compiled()
 def look(
     sensors: Array, position: Array, rotation: Array, walls: Array, goal: Array, observation: Array
 ) -> float:

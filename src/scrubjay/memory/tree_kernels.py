@@ -6,8 +6,8 @@ side 0 for left and 1 for right. Place 0, the left side of the head, is the whol
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from scrubjay.compiled import compiled
 from scrubjay.memory.tree_arrays import (
     BUCKET,
     CHILD,
@@ -45,7 +45,7 @@ SMALLEST, LARGEST = 1e-30, float(np.finfo(np.float32).max)
 # ---------------------------------------------------------------- search
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def find_neighbors(
     tree: TreeArrays, key: Singles, k: int, radius: float, rows: Ints, distances: Floats
 ) -> int:
@@ -59,7 +59,7 @@ def find_neighbors(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def search(
     tree: TreeArrays,
     key: Singles,
@@ -132,7 +132,7 @@ def search(
     return count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(nogil=True, forceinline=True)
 def key_distance(keys: Singles, row: int, key: Singles) -> float:
     """Squared distance between key and a row's key: a float64 sum in index order."""
     total = 0.0
@@ -142,7 +142,7 @@ def key_distance(keys: Singles, row: int, key: Singles) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(nogil=True, forceinline=True)
 def box_distance(boxes: Singles, place: int, key: Singles) -> float:
     """Squared distance from key to a place's box: never above that of any key in the box.
 
@@ -161,7 +161,7 @@ def box_distance(boxes: Singles, place: int, key: Singles) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER, forceinline=True)
+@compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
     """`key_distance` in float32 and whatever order is fastest, six times as fast."""
     total = np.float32(0.0)
@@ -171,7 +171,7 @@ def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER, forceinline=True)
+@compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
     """`box_distance` in float32 and whatever order is fastest."""
     key_dim = len(key)
@@ -185,7 +185,7 @@ def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(nogil=True, forceinline=True)
 def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
     """A number that is never above the squared distance to any key in a place's box.
 
@@ -199,7 +199,7 @@ def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
     return exact
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def round_key(key: Floats, rounded: Singles) -> bool:
     """Round a key to storage precision; False if that leaves anything NaN or infinite."""
     finite = True
@@ -209,7 +209,7 @@ def round_key(key: Floats, rounded: Singles) -> bool:
     return finite
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def query_key(
     keys: Singles,
     nodes: Rows,
@@ -236,7 +236,7 @@ def query_key(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def query_keys(
     keys: Singles,
     nodes: Rows,
@@ -270,7 +270,7 @@ def query_keys(
 # ---------------------------------------------------------------- add and remove
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def add_row(tree: TreeArrays, row: int) -> int:
     """Put a row, whose key is already in `keys`, into the tree.
 
@@ -295,7 +295,7 @@ def add_row(tree: TreeArrays, row: int) -> int:
     return unbalanced
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def remove_row(tree: TreeArrays, row: int) -> int:
     """Take a row out of the tree; its key must be the one it was added with.
 
@@ -327,7 +327,7 @@ def remove_row(tree: TreeArrays, row: int) -> int:
     return unbalanced
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def contains(tree: TreeArrays, row: int) -> bool:
     """Whether a row id, below the length of `keys`, is in the tree."""
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
@@ -342,7 +342,7 @@ def contains(tree: TreeArrays, row: int) -> bool:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> int:
     """The side of a node where a row belongs: pairs (coordinate, row) below the split go left."""
     value, split = keys[row, nodes[node, SPLIT_DIM]], boxes[node, 0]
@@ -351,14 +351,14 @@ def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> 
     return 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def is_unbalanced(nodes: Rows, node: int) -> bool:
     """Whether one side is too heavy, or both together would fit well into one leaf."""
     left, right = int(nodes[node, SIZE]), int(nodes[node, SIZE + 1])
     return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def include(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> None:
     """Count a new row in a side and stretch the side's box to it."""
     key_dim = keys.shape[1]
@@ -376,7 +376,7 @@ def include(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, ro
     nodes[node, SIZE + side] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> bool:
     """Whether a side's box or smallest row id may come from this row."""
     key_dim = keys.shape[1]
@@ -388,7 +388,7 @@ def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, ro
     return touching
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def enclose(
     keys: Singles,
     nodes: Rows,
@@ -405,7 +405,7 @@ def enclose(
         include(keys, nodes, boxes, node, side, np.int64(rows[i]))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
     """Set the box of a place to that of its node's two sides; False if it already was that."""
     node, side = place >> 1, place & 1
@@ -428,7 +428,7 @@ def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
 # ---------------------------------------------------------------- build
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def rebuild(tree: TreeArrays, place: int) -> None:
     """Build the subtree at a place anew; nothing to do if the place is negative."""
     if place >= 0:
@@ -437,7 +437,7 @@ def rebuild(tree: TreeArrays, place: int) -> None:
         build(tree, place, rows)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def take_apart(tree: TreeArrays, place: int, rows: Rows) -> None:
     """Collect the rows of a subtree and free its nodes and leaves."""
     nodes, buckets = tree.nodes, tree.buckets
@@ -463,7 +463,7 @@ def take_apart(tree: TreeArrays, place: int, rows: Rows) -> None:
         nodes[0, FREE_LEAF] = ~child
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     """Hang a balanced subtree of `rows`, which are reordered, at a place that has none."""
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
@@ -500,7 +500,7 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
             height += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def widest(boxes: Singles, node: int, side: int) -> int:
     """The dimension in which a side's box is widest."""
     key_dim = (boxes.shape[1] - 1) // 4
@@ -513,7 +513,7 @@ def widest(boxes: Singles, node: int, side: int) -> int:
     return dimension
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def select(values: Singles, rows: Rows, start: int, stop: int, middle: int) -> None:
     """Reorder the pairs (value, row) of a stretch so that those before `middle` are the smallest.
 

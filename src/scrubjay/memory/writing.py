@@ -4,8 +4,8 @@ from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from scrubjay.compiled import compiled
 from scrubjay.memory.table import CLOCK, N_ROWS, NEWER, NEWEST, OLDER, OLDEST, TableArrays
 from scrubjay.memory.tree_arrays import STACK, TreeArrays
 from scrubjay.memory.tree_kernels import (
@@ -49,7 +49,7 @@ BAD_KEY, BAD_VALUE, BAD_PAYLOAD = range(3)
 KINDS_OF_BAD = 3
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def write_rows(
     tree_keys: Singles,
     nodes: Rows,
@@ -135,7 +135,7 @@ def write_rows(
     return len(keys)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key: Singles) -> int:
     """KINDS_OF_BAD * i + kind of the first number that is not finite in float32, or -1."""
     for i in range(len(keys)):
@@ -151,7 +151,7 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def same_key(keys: Singles, row: int, key: Singles) -> bool:
     same = True
     for i in range(len(key)):
@@ -159,7 +159,7 @@ def same_key(keys: Singles, row: int, key: Singles) -> bool:
     return same
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def unlink(table: TableArrays, row: int) -> None:
     """Take a row out of the recency list."""
     links, counters = table.links, table.counters
@@ -174,7 +174,7 @@ def unlink(table: TableArrays, row: int) -> None:
         counters[NEWEST] = older
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def link_newest(table: TableArrays, row: int) -> None:
     """Put a row at the new end of the recency list."""
     links, counters = table.links, table.counters
@@ -187,7 +187,7 @@ def link_newest(table: TableArrays, row: int) -> None:
     counters[NEWEST] = row
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def touch_rows(table: TableArrays, rows: Ints) -> None:
     """Make these rows the most recent ones, the last of them the newest."""
     for row in rows:
@@ -195,7 +195,7 @@ def touch_rows(table: TableArrays, rows: Ints) -> None:
         link_newest(table, row)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def recency_order(table: TableArrays) -> Ints:
     """All rows, the one to be evicted first in front."""
     order = np.empty(table.counters[N_ROWS], np.int64)
@@ -206,7 +206,7 @@ def recency_order(table: TableArrays) -> Ints:
     return order
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def discounted_returns(rewards: Floats, gamma: float, last_value: float) -> Floats:
     """v_t = r_t + gamma v_{t+1}, backwards from `last_value`, in float64."""
     returns = np.empty(len(rewards), np.float64)
