@@ -1,7 +1,4 @@
-"""All benchmarks, one after the other: `python -m benchmarks` (about half an hour, alone).
-
-numba's cache does not notice a change in a function of another file; a fresh cache folder does.
-"""
+"""All benchmarks, one after the other: `python -m benchmarks` (about half an hour, alone)."""
 
 import subprocess
 import sys
