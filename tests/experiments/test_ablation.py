@@ -56,6 +56,10 @@ def test_a_tiny_study_is_run_drawn_and_never_repeated(tmp_path, monkeypatch):
         rows = list(csv.DictReader(file))
     assert [(row["arm"], row["seeds"]) for row in rows] == [("cec-plus", "3"), (PAPER.label, "3")]
     assert 0 <= float(rows[0]["low"]) <= float(rows[0]["iqm"]) <= float(rows[0]["high"]) <= 1
+    with (tmp_path / "out" / "table-ablation-overall.csv").open(newline="") as file:
+        whole = list(csv.DictReader(file))
+    assert [row["arm"] for row in whole] == ["cec-plus", PAPER.label]
+    assert 0 <= float(whole[1]["full_better_low"]) <= float(whole[1]["full_better"]) <= 1
     table = (tmp_path / "out" / "table-ablation.md").read_text()
     assert "GrowingTree, 0k" in table
     assert (tmp_path / "out" / "ablation-curves.png").stat().st_size > 1000

@@ -1,5 +1,6 @@
 """What each part of `cec-plus` is worth: all of it, each part taken away, and the paper's rule."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,15 @@ from scrubjay.experiments.reproduce.plus_cases import FULL, PAPER, Arm, Case, se
 from scrubjay.experiments.reproduce.tables import markdown
 from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import Curve, evaluation_curve
-from scrubjay.experiments.statistics import aggregate, bootstrap_interval, interquartile_mean
+from scrubjay.experiments.statistics import (
+    Statistic,
+    aggregate,
+    bootstrap_interval,
+    interquartile_mean,
+    mean,
+    probability_of_improvement,
+    probability_of_improvement_interval,
+)
 
 NOISY_START = {"start_noise": True}
 # twice the step of each target (the last, which is not one of the seven, once); eight evaluations
@@ -98,9 +107,11 @@ def make(workspace: Workspace) -> list[Path]:
         for case in CASES
         for label, curve in found.get(case.title, {}).items()
     ]  # fmt: skip
+    whole = overall(found)
     return [
-        *_draw_bars(workspace, rows),
+        *_draw_bars(workspace, rows, whole),
         *_write_table(workspace, rows),
+        *_write_overall(workspace, whole),
         *_draw_curves(workspace, found),
     ]
 
@@ -120,31 +131,74 @@ def scores(curve: Curve, case: Case) -> dict[str, Any]:
     }
 
 
-def _interval(strata: list[Any]) -> tuple[float | None, float | None]:
-    found = bootstrap_interval(strata, interquartile_mean, np.random.default_rng(0))
+def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[dict[str, Any]]:
+    """Arms that ran on every task: the mean of all evaluations, which early success raises too."""
+    areas = {
+        arm.label: [curves[arm.label].values.mean(axis=1) for curves in found.values()]
+        for arm in ARMS
+        if all(arm.label in curves for curves in found.values())
+    }
+    rows = []
+    for label, tasks in areas.items():
+        low, high = _interval(tasks, mean)
+        row = {
+            "arm": label,
+            "tasks": len(tasks),
+            "seeds": min(len(task) for task in tasks),
+            "mean": round(float(aggregate(tasks, mean)[0]), 3),
+            "low": low,
+            "high": high,
+        }
+        if label != FULL.label and FULL.label in areas:
+            row |= _advantage(areas[FULL.label], tasks)
+        rows.append(row)
+    return rows
+
+
+def _advantage(full: list[Any], other: list[Any]) -> dict[str, Any]:
+    """How likely a run of the full variant is better than one without the part."""
+    chance = float(probability_of_improvement(full, other)[0])
+    found = probability_of_improvement_interval(full, other, np.random.default_rng(0))
+    return {
+        "full_better": round(chance, 3),
+        "full_better_low": None if found is None else round(float(found.low[0]), 3),
+        "full_better_high": None if found is None else round(float(found.high[0]), 3),
+    }
+
+
+def _interval(
+    strata: list[Any], statistic: Statistic = interquartile_mean
+) -> tuple[float | None, float | None]:
+    found = bootstrap_interval(strata, statistic, np.random.default_rng(0))
     if found is None:
         return None, None
     return round(float(found.low[0]), 3), round(float(found.high[0]), 3)
 
 
-def _draw_bars(workspace: Workspace, rows: list[dict[str, Any]]) -> list[Path]:
+def _draw_bars(
+    workspace: Workspace, rows: list[dict[str, Any]], whole: list[dict[str, Any]]
+) -> list[Path]:
     """A panel for each task: the arms from top to bottom, their interval, a line at the target."""
     titles = list(dict.fromkeys(row["task"] for row in rows))
     labels = [arm.label for arm in ARMS]
-    figure, grid = open_figure(1, len(titles), (2.0 * len(titles) + 2.2, 3.6), sharey=True)
-    for axes, title in zip(grid[0], titles, strict=True):
+    n_panels = len(titles) + 1
+    figure, grid = open_figure(1, n_panels, (1.75 * n_panels + 2.2, 3.6), sharey=True)
+    for axes, title in zip(grid[0], titles, strict=False):
         mine = [row for row in rows if row["task"] == title]
         axes.set_title(f"{title}\n{mine[0]['step']:,} steps", fontsize=9)
         axes.axvline(mine[0]["target"], color="0.6", linewidth=0.8, linestyle=":")
         for row in mine:
-            place = labels.index(row["arm"])
-            colour = "C0" if place == 0 else "C3" if row["arm"] == PAPER.label else "0.35"
-            if row["low"] is not None:
-                axes.plot([row["low"], row["high"]], [place, place], color=colour, alpha=0.4, lw=5)
-            axes.plot(row["iqm"], place, "o", color=colour, markersize=5)
-            axes.plot(row["mean"], place, "|", color=colour, markersize=9)
+            _draw_row(axes, row, row["iqm"], labels)
+            axes.plot(row["mean"], labels.index(row["arm"]), "|", color="0.2", markersize=9)
         axes.set_xlim(-0.05, 1.05)
         axes.set_xlabel(mine[0]["metric"])
+    axes = grid[0][-1]
+    axes.set_title("all tasks\nall evaluations", fontsize=9)
+    axes.set_xlabel("mean")
+    for row in whole:
+        if row["arm"] == FULL.label:
+            axes.axvline(row["mean"], color="C0", linewidth=0.8, alpha=0.5)
+        _draw_row(axes, row, row["mean"], labels)
     grid[0][0].set_yticks(range(len(labels)), labels)
     grid[0][0].set_ylim(len(labels) - 0.5, -0.5)
     counts = sorted({row["seeds"] for row in rows})
@@ -153,10 +207,19 @@ def _draw_bars(workspace: Workspace, rows: list[dict[str, Any]]) -> list[Path]:
     return workspace.tell(save_figure(figure, workspace.out / "ablation", rows, workspace.command))
 
 
+def _draw_row(axes: Any, row: dict[str, Any], dot: float, labels: list[str]) -> None:
+    place = labels.index(row["arm"])
+    colour = "C0" if place == 0 else "C3" if row["arm"] == PAPER.label else "0.35"
+    if row["low"] is not None:
+        axes.plot([row["low"], row["high"]], [place, place], color=colour, alpha=0.4, lw=5)
+    axes.plot(dot, place, "o", color=colour, markersize=5)
+
+
 _EPISODES = "20 greedy episodes each (one where nothing is random). "
 _NOTE = (
     "Dot: interquartile mean; bar: its stratified bootstrap 95% interval; tick: mean; dotted line: "
-    "the target. Below cec-plus each part is taken away alone."
+    "the target. Below cec-plus each part is taken away alone. Last panel: the mean of all "
+    "evaluations of all tasks, to which early success adds."
 )
 PREFACE = """# Ablation of cec-plus
 
@@ -182,6 +245,43 @@ def _write_table(workspace: Workspace, rows: list[dict[str, Any]]) -> list[Path]
             workspace.out / "table-ablation", {".md": page.encode()}, wide, workspace.command
         )
     )
+
+
+def _write_overall(workspace: Workspace, whole: list[dict[str, Any]]) -> list[Path]:
+    """One line for each arm over all tasks."""
+    lines = [
+        {
+            "arm": row["arm"],
+            "mean of all evaluations": _with_bounds(row["mean"], row["low"], row["high"]),
+            "cec-plus is better": _with_bounds(
+                row["full_better"], row["full_better_low"], row["full_better_high"]
+            )
+            if "full_better" in row
+            else "",
+        }
+        for row in whole
+    ]
+    page = OVERALL + markdown(lines) + "\n"
+    return workspace.tell(
+        save_result(
+            workspace.out / "table-ablation-overall", {".md": page.encode()}, whole,
+            workspace.command,
+        )
+    )  # fmt: skip
+
+
+OVERALL = """# Ablation of cec-plus, all tasks together
+
+The mean over all evaluations (eight at most) of all tasks and seeds, with its stratified bootstrap
+95% interval: early success counts too. Then the probability that a run of cec-plus has a higher
+such mean than a run without the part, averaged over tasks (ties count half, so 0.5 is no
+difference).
+
+"""
+
+
+def _with_bounds(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 def _step(rows: list[dict[str, Any]], title: str) -> str:
