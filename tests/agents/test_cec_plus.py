@@ -54,7 +54,6 @@ NEUTRAL = {
     "detour_cost": None,
     "stitching": False,
     "correction": 0.0,
-    "whole_episodes": False,
     "temperature_unit": "return",
     "timeouts": "end",
 }
@@ -65,7 +64,6 @@ CHANGED = {
     "detour_cost": 3.0,
     "stitching": True,
     "correction": 0.3,
-    "whole_episodes": True,
     "temperature_unit": "best",
     "timeouts": "continue",
 }
@@ -297,19 +295,6 @@ def test_a_row_is_not_blamed_for_what_its_action_does_elsewhere():
     assert agent.memory.values[0] == 0.5
 
 
-def test_a_whole_episode_can_be_replayed():
-    """Steps much shorter than the threshold, each with an action that only it may take."""
-    actions = np.array([[0.1], [0.2], [0.3], [0.4]], np.float32)
-    keys = np.cumsum(actions, axis=0, dtype=np.float64) - actions
-    replayed = {}
-    for whole in (False, True):
-        agent = CEC(Line(), distance_threshold=0.45, whole_episodes=whole)
-        agent._learn_from(untraced(keys, actions, np.array([0.0, 0.0, 0.0, 1.0])))
-        replayed[whole] = [float(agent.predict(key, deterministic=True)[0][0]) for key in keys]
-    np.testing.assert_allclose(replayed[True], actions[:, 0])
-    assert replayed[False] != replayed[True]
-
-
 def test_stitching_joins_two_halves():
     agent = CEC(Line(), distance_threshold=0.5, gamma=0.9, stitching=True)
     agent.memory.write_many([[5.0]], [0.8], action=[[0.5]])
@@ -403,7 +388,7 @@ def test_wrong_angles_are_refused(dimensions):
 def test_wrong_settings_are_refused():
     for name, value in (
         ("hold", 0), ("skip_worthless", 1), ("detour_cost", -1.0),
-        ("stitching", "yes"), ("whole_episodes", 1), ("correction", 2.0),
+        ("stitching", "yes"), ("correction", 2.0),
         ("temperature_unit", "values"), ("timeouts", "never"), ("distance_threshold", "auto"),
         ("epsilon_spread", 0.5),
     ):  # fmt: skip

@@ -22,13 +22,10 @@ class NaiveMemory:
         pairs = [(squared(np.float32(key), other), row) for row, other in enumerate(self.keys)]
         return [(row, d) for d, row in sorted(pairs)[:k] if d <= radius * radius]
 
-    def write(self, key, value, payload, threshold=None, since=None):
-        since = self.clock if since is None else since
+    def write(self, key, value, payload, threshold=None):
         key, value = np.float32(key), np.float32(value)
         radius = self.threshold if threshold is None else threshold
         hit = [] if self.rule == "append" else self.neighbors(key, 1, radius)
-        if hit and self.rule == "replace_others" and self.stamps[hit[0][0]] > since:
-            hit = hit if value == self.values[hit[0][0]] else []
         if hit:
             row = hit[0][0]
             better = value > self.values[row]
@@ -51,10 +48,10 @@ class NaiveMemory:
         return row, outcome
 
     def write_episode(self, keys, rewards, gamma, last_value, payload):
-        results, since = [None] * len(keys), self.clock
+        results = [None] * len(keys)
         for t in reversed(range(len(keys))):
             last_value = rewards[t] + gamma * last_value
-            results[t] = self.write(keys[t], last_value, payload[t], since=since)
+            results[t] = self.write(keys[t], last_value, payload[t])
         return results
 
     def set_values(self, rows, values):

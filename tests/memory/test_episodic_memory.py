@@ -134,20 +134,6 @@ def test_append_adds_every_write():
     assert memory.values.tolist() == [4, 5, 2, 3]
 
 
-def test_an_episode_does_not_take_its_own_place():
-    """Three steps on one spot, more rows than there is room for at first, then a better visit."""
-    memory = EpisodicMemory(1, capacity=999, rule="replace_others", distance_threshold=0.5)
-    far = np.arange(10.0, 110.0)[:, None]
-    memory.write_episode(
-        np.vstack([far, [[0.0], [0.1], [0.2]]]), [0.0] * 102 + [1.0], 0.9, action=np.zeros((103, 2))
-    )
-    assert len(memory) == 103
-    np.testing.assert_allclose(memory.values[:3], [1.0, 0.9, 0.81])
-    rows, outcomes = memory.write_many([[0.1], [0.1]], [0.95, 0.95], action=np.zeros((2, 2)))
-    assert rows.tolist() == [1, 1]
-    assert outcomes.tolist() == [Outcome.REPLACED, Outcome.KEPT]
-
-
 def test_columns_of_every_kind():
     columns = {
         "flag": ((), bool),

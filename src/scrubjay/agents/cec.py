@@ -78,8 +78,6 @@ class CEC(MemoryAgent):
       those within a third of the radius), if that is more than what the episode made of it.
     - `correction` (0): the value of a row that was followed, from within d of it, moves by this
       share towards what it led to. So promises that are not kept lose their rank.
-    - `whole_episodes` (False): a step never merges with another of its own episode, so what
-      succeeded once can be replayed.
     - `distance_threshold="step"`: d is half the median step between consecutive keys of the first
       episodes (those that the embedding needs, or one).
     - `temperature_unit="best"`: the temperature is a share of what the best neighbour's value is
@@ -110,7 +108,6 @@ class CEC(MemoryAgent):
         detour_cost: float | None = None,
         stitching: bool = False,
         correction: float = 0.0,
-        whole_episodes: bool = False,
         temperature_unit: str = "return",
         timeouts: str = "end",
         seed: int = 0,
@@ -136,7 +133,6 @@ class CEC(MemoryAgent):
             # a state that is met again promises itself one reward more, for ever
             raise ValueError("stitched values need an end: give a gamma below 1, or no stitching")
         self.correction = check_number("correction", correction, low=0, high=1)
-        self.whole_episodes = check_flag("whole_episodes", whole_episodes)
         self.temperature_unit = check_choice("temperature_unit", temperature_unit, TEMPERATURES)
         self.timeouts = check_choice("timeouts", timeouts, TIMEOUTS)
         super().__init__(env, embedding=embedding, seed=seed)
@@ -197,8 +193,7 @@ class CEC(MemoryAgent):
         return self.distance_threshold if isinstance(self.distance_threshold, float) else 0.0
 
     def _make_memory(self) -> EpisodicMemory:
-        rule = "replace_others" if self.whole_episodes else "replace_if_better"
-        return self._new_memory(rule, self.recency)
+        return self._new_memory("replace_if_better", self.recency)
 
     def _new_memory(self, rule: str, recency: str) -> EpisodicMemory:
         return EpisodicMemory(
@@ -333,7 +328,6 @@ class CEC(MemoryAgent):
             "detour_cost": self.detour_cost,
             "stitching": self.stitching,
             "correction": self.correction,
-            "whole_episodes": self.whole_episodes,
             "temperature_unit": self.temperature_unit,
             "timeouts": self.timeouts,
             "seed": self.seed,

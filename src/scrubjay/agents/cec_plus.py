@@ -27,7 +27,6 @@ DEFAULTS: Mapping[str, Any] = {
     "detour_cost": 1.3,
     "stitching": True,
     "correction": 0.3,
-    "whole_episodes": True,
     "timeouts": "continue",
 }
 

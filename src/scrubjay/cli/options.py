@@ -34,7 +34,6 @@ SETTINGS = {
     "recency": "what keeps a row from giving way: write, hit or never",
     "epsilon_spread": "how many times larger or smaller an episode's own epsilon may be",
     "hold": "the longest time that an exploratory action lasts (1: a step)",
-    "whole_episodes": "steps never merge with others of their own episode",
     "skip_worthless": "whether rows of the lowest value are nobody's neighbours: true or false",
     "detour_cost": "what distance takes from a value; null: greedy is the nearest row",
     "stitching": "whether steps take over what neighbours of the next state promise",

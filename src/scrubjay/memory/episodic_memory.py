@@ -69,9 +69,7 @@ class EpisodicMemory:
       0 means the same key).
     - `columns`: the payload, each column a length, a shape or (shape, dtype), float32 unless said.
     - `rule`: what a hit does. "replace_if_better": a higher value replaces the whole row, key
-      included. "append": there are no hits, every write adds. "replace_others": as the first, but
-      tuples that are written together (an episode) do not take each other's place: one within the
-      threshold of another becomes a row of its own, unless their values are the same.
+      included. "append": there are no hits, every write adds.
     - `recency`: what makes a row recent, beside being added. "write": being replaced; "hit": every
       hit, kept rows too; "never": nothing, first in, first out. `touch` always does.
 
@@ -290,7 +288,7 @@ class EpisodicMemory:
             threshold = self.distance_threshold
         else:
             threshold = not_negative("distance_threshold", threshold)
-        done, since = 0, self.clock
+        done = 0
         while True:
             done = write_rows(
                 *self.tree.arrays,
@@ -304,7 +302,6 @@ class EpisodicMemory:
                 self._exponents,
                 backwards,
                 done,
-                since,
                 rows,
                 outcomes,
             )

@@ -39,8 +39,8 @@ class Outcome(IntEnum):
 
 ADDED, REPLACED, KEPT, EVICTED = (int(outcome) for outcome in Outcome)
 
-RULES = ("replace_if_better", "append", "replace_others")
-REPLACE_IF_BETTER, APPEND, REPLACE_OTHERS = range(3)
+RULES = ("replace_if_better", "append")
+REPLACE_IF_BETTER, APPEND = range(2)
 
 RECENCIES = ("write", "hit", "never")
 ON_WRITE, ON_HIT, NEVER = range(3)
@@ -70,7 +70,6 @@ def write_rows(
     exponents: Ints,
     backwards: bool,
     done: int,
-    since: int,
     rows: Ints,
     outcomes: Codes,
 ) -> int:
@@ -78,8 +77,7 @@ def write_rows(
 
     Fewer than all means that the arrays are full and must grow: call again with that number as
     `done`. A negative number, ~(KINDS_OF_BAD * i + kind), means that tuple i is not finite and
-    nothing is written. `since` is the clock before the first of them. (The arrays of tree and table
-    come one by one, as in `query_key`.)
+    nothing is written. (The arrays of tree and table come one by one, as in `query_key`.)
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
     table = TableArrays(table_values, stamps, links, table_records, counters)
@@ -98,8 +96,6 @@ def write_rows(
         if rule != APPEND:
             n = search(tree, key, len(nearest), threshold, nearest, distance, places, bounds)
             hit = n > 0
-        if hit and rule == REPLACE_OTHERS and stamps[nearest[0]] > since:
-            hit = value == table.values[nearest[0]]
         if hit:
             row = nearest[0]
             outcome = REPLACED if value > table.values[row] else KEPT

@@ -1,6 +1,7 @@
 """`cec-plus` against the paper's rule: the tasks with their targets, and what is taken away.
 
-Everything was chosen on the seeds 100 to 113; what is reported is of the seeds 0 to 9.
+Settings were chosen on the seeds 100 to 113, and on 0 to 9 which parts stay; what is reported is of
+fresh seeds.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import Group
 from scrubjay.experiments.sweep import folder_of
 
-SEEDS = tuple(range(10))
+SEEDS = tuple(range(20, 30))
 QUICK_SEEDS = (0, 1, 2)
 N_EVAL_EPISODES = 20
 
