@@ -132,7 +132,7 @@ def scores(curve: Curve, case: Case) -> dict[str, Any]:
 
 
 def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[dict[str, Any]]:
-    """Arms that ran on each of these tasks: the mean of all evaluations, so early success counts."""
+    """Arms that ran on all these tasks: the mean of all evaluations, so early success counts."""
     areas = {
         arm.label: [curves[arm.label].values.mean(axis=1) for curves in found.values()]
         for arm in ARMS
@@ -273,9 +273,9 @@ def _write_overall(workspace: Workspace, whole: list[dict[str, Any]]) -> list[Pa
 OVERALL = """# Ablation of cec-plus, the seven tasks together
 
 The mean success over all evaluations (eight at most) of the seven tasks and all seeds, with its
-stratified bootstrap 95% interval: early success counts too. Then the probability that a run of cec-plus has a higher
-such mean than a run without the part, averaged over tasks (ties count half, so 0.5 is no
-difference).
+stratified bootstrap 95% interval: early success counts too. Then the probability that a run of
+cec-plus has a higher such mean than a run without the part, averaged over tasks (ties count half,
+so 0.5 is no difference).
 
 """
 
