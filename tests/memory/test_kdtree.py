@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scrubjay.memory import KDTree
+from scrubjay.memory.tree_arrays import CHILD, SPLIT_DIM
 
 
 def brute_force(keys, rows, query, k, radius):
@@ -136,6 +137,21 @@ def test_bulk_build_answers_like_row_by_row(n):
     assert len(built) == n
     for found, wanted in zip(built.query(keys + 0.5, 7), grown.query(keys + 0.5, 7), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_single_far_row_does_not_decide_where_to_cut():
+    keys = np.random.default_rng(0).normal(size=(1000, 3)) * [0.1, 1.0, 0.1]
+    keys[7, 0] = 1e6
+    tree = KDTree.build(keys)
+    root = tree.arrays.nodes[0, CHILD]
+    assert tree.arrays.nodes[root, SPLIT_DIM] == 1
+
+
+def test_keys_that_come_twice_in_the_same_order_are_told_apart():
+    once = np.random.default_rng(0).normal(size=(512, 3)) * [0.1, 1.0, 0.1]
+    tree = KDTree.build(np.concatenate([once, once]))
+    root = tree.arrays.nodes[0, CHILD]
+    assert tree.arrays.nodes[root, SPLIT_DIM] == 1
 
 
 @pytest.mark.parametrize("dim", [2, 24])

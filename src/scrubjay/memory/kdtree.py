@@ -23,7 +23,7 @@ same, to the last bit.
 
 Balance is kept as in a scapegoat tree: when a change leaves a side with more than 7/10 of its
 node's rows, the highest such node is taken apart and built anew, each cut at the median of the
-dimension in which the box is widest. A rebuild of n rows costs O(n log n), and its halves need
+dimension in which keys are most spread. A rebuild of n rows costs O(n log n), and its halves need
 order n changes to lose their balance, so a change costs O(log^2 n) on average whatever the order of
 arrival. A node with no more than 24 rows becomes one leaf, so endless replacement leaves no thin
 nodes behind. When a removed row lay on the side of a box, the boxes above it are made tight again:

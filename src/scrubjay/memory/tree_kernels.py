@@ -39,6 +39,9 @@ MANY = 16
 ROUGH, DOUBT = 2.0**-23, 8
 """A rough squared distance of D terms is off by less than its (D + DOUBT) * ROUGH-th part."""
 
+SCATTER = 7919
+"""A prime by which places are multiplied to make them look random."""
+
 SMALLEST, LARGEST = 1e-30, float(np.finfo(np.float32).max)
 """Between these bounds no float32 in a sum was rounded to zero or infinity with consequences."""
 
@@ -468,6 +471,7 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     """Hang a balanced subtree of `rows`, which are reordered, at a place that has none."""
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     values = np.empty(len(rows), np.float32)
+    spreads = np.empty(keys.shape[1])
     parts = np.empty((STACK, 3), np.int64)
     parts[0, 0], parts[0, 1], parts[0, 2] = place, 0, len(rows)
     height = 1
@@ -486,7 +490,7 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
         child = nodes[0, FREE_NODE]
         nodes[0, FREE_NODE] = nodes[child, CHILD]
         nodes[node, CHILD + side] = child
-        dimension = widest(boxes, node, side)
+        dimension = most_spread(keys, rows, start, stop, spreads)
         for i in range(start, stop):
             values[i] = keys[rows[i], dimension]
         middle = (start + stop) // 2
@@ -501,15 +505,23 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
 
 
 @compiled(nogil=True)
-def widest(boxes: Singles, node: int, side: int) -> int:
-    """The dimension in which a side's box is widest."""
-    key_dim = (boxes.shape[1] - 1) // 4
-    low = 1 + 2 * key_dim * side
-    best, dimension = -1.0, 0
-    for i in range(key_dim):
-        width = np.float64(boxes[node, low + key_dim + i]) - np.float64(boxes[node, low + i])
-        if width > best:
-            best, dimension = width, i
+def most_spread(keys: Singles, rows: Rows, start: int, stop: int, spreads: Floats) -> int:
+    """The dimension in which two keys differ most, on average over as many pairs as half the rows.
+
+    Not the one in which their box is widest: that may be the work of a single row. The pairs are
+    pseudo-random, so that no order of arrival is bad.
+    """
+    half = (stop - start) // 2
+    for i in range(keys.shape[1]):
+        spreads[i] = 0.0
+    for j in range(half):
+        one, other = rows[start + j], rows[stop - 1 - j * SCATTER % half]
+        for i in range(keys.shape[1]):
+            spreads[i] += abs(np.float64(keys[one, i]) - np.float64(keys[other, i]))
+    dimension = 0
+    for i in range(1, keys.shape[1]):
+        if spreads[i] > spreads[dimension]:
+            dimension = i
     return dimension
 
 
