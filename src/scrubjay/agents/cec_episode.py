@@ -10,6 +10,7 @@ from scrubjay.agents.backup import going_on
 from scrubjay.agents.base import HeldEpisode
 from scrubjay.agents.decision import (
     FOLLOWED,
+    HERE,
     SAMPLED,
     Choice,
     EpisodeArrays,
@@ -187,9 +188,12 @@ class CECEpisode:
         choices = np.bincount(self._arrays.choices[:n], minlength=len(Choice) - 1)
         random = choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
         distances = self._arrays.distances[:n]
-        near = distances[np.isfinite(distances) & (distances >= 0)]
+        asked = np.isfinite(distances) & (distances >= 0)
+        near = distances[asked]
         # of those without a neighbour only some were asked how far the nearest is
-        weights = np.where(near > self._agent.radius, SAMPLED, 1)
+        at_random = self._arrays.choices[:n][asked] == Choice.UNIFORM
+        sought = self._agent.radius * np.where(at_random, HERE, 1.0)
+        weights = np.where(near > sought, SAMPLED, 1)
         written = np.bincount(
             np.concatenate(outcomes).astype(np.int64) if outcomes else np.zeros(0, np.int64),
             minlength=len(Outcome),

@@ -220,11 +220,16 @@ def choose_action(
         episode.distances[step] = NOT_ASKED
         episode.choices[step] = Choice.HELD.value
         return Choice.HELD.value
+    uniforms, normals = draws.uniforms[draw], draws.normals[draw]
+    explore = uniforms[0] < epsilon
+    at_random = explore and rule.uniform
     rows = np.empty(rule.n_neighbors, dtype=np.int64)
     squared = np.empty(rule.n_neighbors, dtype=np.float64)
     found = 0
     if rule.knows:
-        found = find_neighbors(tree, key, rule.n_neighbors, rule.radius, rows, squared)
+        # whom nobody is going to follow need not be sought: only what is promised here matters
+        radius = rule.radius * HERE if at_random else rule.radius
+        found = find_neighbors(tree, key, rule.n_neighbors, radius, rows, squared)
     # Where nobody is near the nearest row is sought beyond the radius for the log alone, so now and
     # then is enough: in many dimensions it is a scan of all rows.
     if found > 0:
@@ -244,15 +249,13 @@ def choose_action(
         best = scores[:n_here].argmax()
         trace[BEST] = rows[best]
         episode.closeness[step] = np.exp(-rule.fading * np.sqrt(squared[best]))
-    uniforms, normals = draws.uniforms[draw], draws.normals[draw]
     n_actions = action.shape[0]
-    explore = uniforms[0] < epsilon
     choice = Choice.MEMORY.value
-    if count == 0 or (explore and rule.uniform):
+    if count == 0 or at_random:
         write_uniform_action(rule, uniforms, action)
         if rule.hold > 1:
             held[0] = duration(uniforms[2 + n_actions], rule.hold) - 1
-        choice = Choice.NO_NEIGHBOR.value if count == 0 else Choice.UNIFORM.value
+        choice = Choice.UNIFORM.value if at_random else Choice.NO_NEIGHBOR.value
     else:
         temperature = rule.temperature
         if rule.relative:

@@ -32,8 +32,9 @@ CHILD, SIZE, FIRST_ROW = 0, 2, 4
 SPLIT_DIM, SPLIT_ROW = 6, 7
 NODE_WIDTH = 8
 
-# Columns of node 0, whose right side is no subtree: the heads of the lists of free records.
-FREE_NODE, FREE_LEAF = CHILD + 1, SIZE + 1
+# Columns of node 0, whose right side is no subtree: the heads of the lists of free records, and how
+# many rows the tree had when all of it was last built.
+FREE_NODE, FREE_LEAF, BUILT = CHILD + 1, SIZE + 1, FIRST_ROW + 1
 
 
 class TreeArrays(NamedTuple):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scrubjay.compiled import compiled
 from scrubjay.memory.tree_arrays import (
     BUCKET,
+    BUILT,
     CHILD,
     FIRST_ROW,
     FREE_LEAF,
@@ -293,6 +294,8 @@ def add_row(tree: TreeArrays, row: int) -> int:
         place = 2 * child + side_of(keys, nodes, boxes, child, row)
     size = nodes[node, SIZE + side]
     buckets[~child, size - 1] = row
+    if has_outgrown(keys, nodes):
+        return 0
     if unbalanced < 0 and size == BUCKET:
         return place
     return unbalanced
@@ -359,6 +362,16 @@ def is_unbalanced(nodes: Rows, node: int) -> bool:
     """Whether one side is too heavy, or both together would fit well into one leaf."""
     left, right = int(nodes[node, SIZE]), int(nodes[node, SIZE + 1])
     return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
+
+
+@compiled(nogil=True)
+def has_outgrown(keys: Singles, nodes: Rows) -> bool:
+    """Whether cuts that were good for the first rows should be thought over for half as many more.
+
+    Balance alone does not ask for it, and in few dimensions it makes no difference.
+    """
+    many: bool = keys.shape[1] >= MANY
+    return many and 2 * nodes[0, SIZE] >= 3 * nodes[0, BUILT]
 
 
 @compiled(nogil=True)
@@ -475,6 +488,8 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     parts = np.empty((STACK, 3), np.int64)
     parts[0, 0], parts[0, 1], parts[0, 2] = place, 0, len(rows)
     height = 1
+    if place == 0:
+        nodes[0, BUILT] = len(rows)
     while height > 0:
         height -= 1
         here, start, stop = parts[height, 0], parts[height, 1], parts[height, 2]
