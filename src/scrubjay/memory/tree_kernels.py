@@ -40,8 +40,8 @@ MANY = 16
 ROUGH, DOUBT = 2.0**-23, 8
 """A rough squared distance of D terms is off by less than its (D + DOUBT) * ROUGH-th part."""
 
-SCATTER = 7919
-"""A prime by which places are multiplied to make them look random."""
+SAMPLE = 64
+"""So many rows of a subtree tell well enough in which dimension it is spread."""
 
 SMALLEST, LARGEST = 1e-30, float(np.finfo(np.float32).max)
 """Between these bounds no float32 in a sum was rounded to zero or infinity with consequences."""
@@ -484,7 +484,7 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     """Hang a balanced subtree of `rows`, which are reordered, at a place that has none."""
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     values = np.empty(len(rows), np.float32)
-    spreads = np.empty(keys.shape[1])
+    means, spreads = np.empty(keys.shape[1]), np.empty(keys.shape[1])
     parts = np.empty((STACK, 3), np.int64)
     parts[0, 0], parts[0, 1], parts[0, 2] = place, 0, len(rows)
     height = 1
@@ -505,7 +505,7 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
         child = nodes[0, FREE_NODE]
         nodes[0, FREE_NODE] = nodes[child, CHILD]
         nodes[node, CHILD + side] = child
-        dimension = most_spread(keys, rows, start, stop, spreads)
+        dimension = most_spread(keys, rows, start, stop, means, spreads)
         for i in range(start, stop):
             values[i] = keys[rows[i], dimension]
         middle = (start + stop) // 2
@@ -520,21 +520,28 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
 
 
 @compiled(nogil=True)
-def most_spread(keys: Singles, rows: Rows, start: int, stop: int, spreads: Floats) -> int:
-    """The dimension in which two keys differ most, on average over as many pairs as half the rows.
+def most_spread(
+    keys: Singles, rows: Rows, start: int, stop: int, means: Floats, spreads: Floats
+) -> int:
+    """The dimension in which keys lie farthest from their mean, on average over about SAMPLE rows.
 
-    Not the one in which their box is widest: that may be the work of a single row. The pairs are
-    pseudo-random, so that no order of arrival is bad.
+    Not the one in which their box is widest: that may be the work of a single row.
     """
-    half = (stop - start) // 2
-    for i in range(keys.shape[1]):
-        spreads[i] = 0.0
-    for j in range(half):
-        one, other = rows[start + j], rows[stop - 1 - j * SCATTER % half]
-        for i in range(keys.shape[1]):
-            spreads[i] += abs(np.float64(keys[one, i]) - np.float64(keys[other, i]))
+    key_dim = keys.shape[1]
+    stride = max(1, (stop - start) // SAMPLE)
+    for i in range(key_dim):
+        means[i] = spreads[i] = 0.0
+    for j in range(start, stop, stride):
+        for i in range(key_dim):
+            means[i] += np.float64(keys[rows[j], i])
+    n_rows = (stop - start + stride - 1) // stride
+    for i in range(key_dim):
+        means[i] /= n_rows
+    for j in range(start, stop, stride):
+        for i in range(key_dim):
+            spreads[i] += abs(np.float64(keys[rows[j], i]) - means[i])
     dimension = 0
-    for i in range(1, keys.shape[1]):
+    for i in range(1, key_dim):
         if spreads[i] > spreads[dimension]:
             dimension = i
     return dimension
