@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrubjay.memory import KDTree
-from scrubjay.memory.tree_arrays import CHILD, SPLIT_DIM
+from scrubjay.memory.tree_arrays import BUILT, CHILD, SPLIT_DIM
 
 
 def brute_force(keys, rows, query, k, radius):
@@ -137,6 +137,16 @@ def test_bulk_build_answers_like_row_by_row(n):
     assert len(built) == n
     for found, wanted in zip(built.query(keys + 0.5, 7), grown.query(keys + 0.5, 7), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_in_many_dimensions_the_tree_is_built_anew_as_it_grows():
+    keys = np.random.default_rng(0).normal(size=(1000, 24))
+    tree = KDTree(24)
+    for row, key in enumerate(keys):
+        tree.insert(row, key)
+        assert 2 * len(tree) < 3 * tree.arrays.nodes[0, BUILT] or len(tree) < 3
+    check_shape(tree)
+    check_answers(tree, range(1000), keys[::100] + 0.1)
 
 
 def test_a_single_far_row_does_not_decide_where_to_cut():

@@ -27,7 +27,8 @@ dimension in which keys are most spread. A rebuild of n rows costs O(n log n), a
 order n changes to lose their balance, so a change costs O(log^2 n) on average whatever the order of
 arrival. A node with no more than 24 rows becomes one leaf, so endless replacement leaves no thin
 nodes behind. When a removed row lay on the side of a box, the boxes above it are made tight again:
-queries do not slow down with age.
+queries do not slow down with age. In many dimensions the whole tree is also built anew whenever it
+has grown by half: cuts that suited its first rows need not suit the rest, and there it matters.
 
 The keys are stored once, by row; leaves hold only row ids. Node i and leaf i share an index but not
 a fate: two lists of free records feed both, and node 0, the head, holds the root on its left side
