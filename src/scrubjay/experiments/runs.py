@@ -130,7 +130,7 @@ def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
     run = RunData(
         path=folder,
         manifest=manifest,
-        config=_with_later_settings(_json(folder / "config.json")),
+        config=_json(folder / "config.json"),
         evaluations=evaluations,
         episodes=tables["episodes"],
         progress=tables["progress"],
@@ -256,22 +256,6 @@ def _json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _with_later_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """The same with settings that are younger than the run, at the value that changes nothing.
-
-    `CEC`'s own defaults are those values, so runs of two versions can be seeds of one method.
-    """
-    options = config.get("options")
-    if config.get("agent") not in MEMORY_AGENTS or not isinstance(options, dict):
-        return config
-    neutral = {
-        name: setting.default
-        for name, setting in inspect.signature(CEC).parameters.items()
-        if isinstance(setting.default, bool | int | float | str | None) and name != "seed"
-    }
-    return {**config, "options": {**neutral, **options}}
-
-
 def _manifest(folder: Path) -> dict[str, Any]:
     manifest = _json(folder / "manifest.json")
     for key, kind in (("status", str), ("agent", str), ("task", str), ("seed", int)):
@@ -358,9 +342,25 @@ def _settings(run: RunData) -> dict[str, Any]:
     """What makes the method: the configuration without the bookkeeping."""
     return {
         name: value
-        for name, value in _flatten(run.config).items()
+        for name, value in _flatten(_with_later_settings(run.config)).items()
         if name not in BOOKKEEPING and name.rpartition(".")[2] != "seed"
     }
+
+
+def _with_later_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with settings that are younger than the run, at the value that changes nothing.
+
+    `CEC`'s own defaults are those values, so runs of two versions can be seeds of one method.
+    """
+    options = config.get("options")
+    if config.get("agent") not in MEMORY_AGENTS or not isinstance(options, dict):
+        return config
+    neutral = {
+        name: setting.default
+        for name, setting in inspect.signature(CEC).parameters.items()
+        if isinstance(setting.default, bool | int | float | str | None) and name != "seed"
+    }
+    return {**config, "options": {**neutral, **options}}
 
 
 def _labelled(groups: list[list[RunData]]) -> list[tuple[str, list[RunData]]]:
