@@ -15,11 +15,9 @@ SCRIPT = """
 import numpy as np
 from scrubjay.agents.backup import back_up
 
-trace = np.array([[0, -1, 0], [-1, 1, 0]])
+rows = np.array([[0, -1], [-1, 1]])
 values = np.array([0.0, 10.0], np.float32)
-returns = back_up(
-    np.zeros(2), 0.5, True, 0.0, trace, np.ones(2), values, np.zeros(2, np.int64), 0, 0.0
-)
+returns = back_up(np.zeros(2), 0.5, True, 0.0, rows, rows >= 0, np.ones(2), values, 0.0)
 print(returns.tolist(), back_up.stats.cache_hits)
 """
 
@@ -42,7 +40,7 @@ def test_a_constant_of_another_file_is_compiled_anew(tmp_path):
     decision = copy / "agents" / "decision.py"
     text = decision.read_text(encoding="utf-8")
     changed = text.replace(
-        "FOLLOWED, BEST, REPEATED = range(3)", "BEST, FOLLOWED, REPEATED = range(3)"
+        "FOLLOWED, BEST, REPEATED, SEEN = range(4)", "BEST, FOLLOWED, REPEATED, SEEN = range(4)"
     )
     assert changed != text
     decision.write_text(changed, encoding="utf-8")

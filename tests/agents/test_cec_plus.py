@@ -246,7 +246,7 @@ def test_backing_up_is_the_naive_one(data, n, stitching, correction):
     rewards = np.array(data.draw(st.lists(number, min_size=n, max_size=n)))
     values = np.array(data.draw(st.lists(number, min_size=4, max_size=4)), np.float32)
     row = st.integers(-1, 3)
-    trace = np.array([[data.draw(row), data.draw(row), 0] for _ in range(n)])
+    trace = np.array([[data.draw(row), data.draw(row)] for _ in range(n)])
     closeness = np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
     lowest = float(values.min())
     returns, rows = naive_back_up(
@@ -254,17 +254,16 @@ def test_backing_up_is_the_naive_one(data, n, stitching, correction):
     )
     changed = values.copy()
     found = back_up(
-        rewards, 0.9, stitching, correction, trace, closeness, changed, np.zeros(4, np.int64), 0,
-        lowest,
-    )  # fmt: skip
+        rewards, 0.9, stitching, correction, trace, trace >= 0, closeness, changed, lowest
+    )
     np.testing.assert_allclose(found, returns, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(changed, rows, rtol=1e-5, atol=1e-6)
 
 
 def test_rows_written_meanwhile_are_not_corrected():
-    values, stamps = np.array([5.0, 5.0], np.float32), np.array([3, 9])
-    trace = np.array([[0, 0, 0], [1, 1, 0]])
-    back_up(np.zeros(2), 1.0, True, 0.5, trace, np.ones(2), values, stamps, 4, 0.0)
+    values = np.array([5.0, 5.0], np.float32)
+    places, in_place = np.array([[0, 0], [1, 1]]), np.array([[True, True], [False, False]])
+    back_up(np.zeros(2), 1.0, True, 0.5, places, in_place, np.ones(2), values, 0.0)
     assert values.tolist() == [2.5, 5.0]
 
 
@@ -276,8 +275,8 @@ def test_a_promise_that_is_broken_again_and_again_loses_its_rank():
     assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(0.9)
     for _ in range(5):
         episode = untraced(np.array([[0.0]]), np.array([[0.9]], np.float32), np.zeros(1))
-        episode.trace[0] = [0, 0, 1]
-        agent._learn_from(episode._replace(clock=agent.memory.clock))
+        episode.trace[0] = [0, 0, 1, agent.memory.clock]
+        agent._learn_from(episode)
     assert len(agent.memory) == 2
     assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(-0.9)
 
@@ -300,8 +299,8 @@ def test_stitching_joins_two_halves():
     agent.memory.write_many([[5.0]], [0.8], action=[[0.5]])
     agent._read_arrays()
     episode = untraced(np.array([[4.0], [5.1]]), np.zeros((2, 1), np.float32), np.zeros(2))
-    episode.trace[1, BEST], episode.closeness[1] = 0, 1.0
-    agent._learn_from(episode._replace(clock=agent.memory.clock))
+    episode.trace[1], episode.closeness[1] = [-1, 0, 0, agent.memory.clock], 1.0
+    agent._learn_from(episode)
     rows, _ = agent.memory.neighbors([4.0], 1)
     assert agent.memory.values[rows[0]] == pytest.approx(0.72)
 

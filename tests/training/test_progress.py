@@ -20,6 +20,7 @@ from scrubjay.training.progress import BarProgress, LineProgress, SilentProgress
 
 
 def test_lines_when_not_on_a_terminal(capsys):
+    CEC(Corridor(), seed=1).learn(10)  # compiles, which may take longer than a line's interval
     CEC(Corridor([0.0] * 4 + [1.0]), seed=1).learn(
         1000, progress_bar=True, eval_env=Corridor([1.0]), eval_freq=500, n_eval_episodes=1
     )

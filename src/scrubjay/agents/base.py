@@ -73,8 +73,6 @@ class MemoryAgent(ABC):
         )
         self._flattener = self.embedding.flattener(self.observation_space)
         self.embedding.bind(self._flattener.bounds, self.seed)
-        self._vector = np.empty(self._flattener.size)
-        self._key = np.empty(self.embedding.key_dim)
         self.num_timesteps = 0
         self.n_episodes = 0
         self.n_dropped_episodes = 0

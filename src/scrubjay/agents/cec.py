@@ -8,13 +8,13 @@ than what is known replaces it (Eqs. 3 and 4). No network, no gradient.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.action_box import ActionBox
-from scrubjay.agents.backup import back_up, median_step
+from scrubjay.agents.backup import back_up_episode, median_step, still_in_place
 from scrubjay.agents.base import (
     HeldEpisode,
     MemoryAgent,
@@ -47,6 +47,7 @@ from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule, as_schedule
 from scrubjay.embedding import Embedding, load_embedding
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.writing import discounted_returns
 from scrubjay.randomness import Stream, generator
 
 EXPLORATIONS = ("noise", "uniform")
@@ -170,6 +171,7 @@ class CEC(MemoryAgent):
             fading=fading,
             best=self.detour_cost is not None,
             hold=self.hold,
+            clock=self.memory.clock,
             low=self.action_box.low,
             high=self.action_box.high,
         )
@@ -218,59 +220,92 @@ class CEC(MemoryAgent):
         self._rule = self._make_rule()
         self._flat_rule = self._rule.flat()
         self._n_uniforms = n_uniforms(self._rule)
-        self._has_keys = self.embedding.ready and self.memory.distance_threshold > 0
 
     def begin_episode(self, environment: int) -> CECEpisode:
         return CECEpisode(self, environment, self._open_episode(environment))
 
-    def _learn_from(self, episode: Experience) -> npt.NDArray[Any]:
-        """Algorithm 1, UPDATE: the one place where the memory is written, backwards.
+    def _learn_from(self, episode: Experience | HeldEpisode) -> tuple[list[npt.NDArray[Any]], int]:
+        """Algorithm 1, UPDATE. Everything is computed and checked before anything changes.
+
+        An episode without keys waits until the embedding is ready; then all that wait are written.
+
+        Returns:
+            The outcomes of the writes, an array for each episode, and how many steps were not
+            written because they repeated what is remembered.
+        """
+        held, episodes = list(self._held), []
+        if isinstance(episode, HeldEpisode):
+            check_returns(discounted_returns(episode.rewards, self.gamma, 0.0), episode.rewards)
+            held.append(episode)
+        else:
+            episodes.append(episode)
+        if not self.embedding.ready:
+            self._held = held
+            return [], 0
+        episodes = [*(self._with_keys(waiting) for waiting in held), *episodes]
+        threshold = self.memory.distance_threshold
+        if threshold == 0:
+            threshold = median_step([episode.keys for episode in episodes]) / 2
+        updates = [self._update_from(episode) for episode in episodes]
+        self._held = []
+        self.memory.distance_threshold = threshold
+        outcomes = [self._apply(update) for update in updates]
+        self._read_arrays()
+        return outcomes, sum(update.n_repeated for update in updates)
+
+    def _with_keys(self, held: HeldEpisode) -> Experience:
+        keys = self.embedding.embed_batch(held.vectors)
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(keys.astype(np.float32)).all(axis=1)
+        if not finite.all():
+            vector = held.vectors[finite.argmin()]
+            raise ValueError(f"expected finite keys, got {keys[finite.argmin()]} for {vector}")
+        return untraced(keys, held.actions, held.rewards)
+
+    def _update_from(self, episode: Experience) -> "Update":
+        """What an episode changes in the memory: backwards, as in the paper.
 
         A time-out ends the return as a real end does, as in the paper, unless `timeouts` says
-        otherwise. Returns the outcome of each step that was written.
+        otherwise.
         """
-        memory, trace = self.memory, episode.trace
-        returns = back_up(
-            episode.rewards, self.gamma, self.stitching, self.correction, trace, episode.closeness,
-            memory.value_array, memory.stamp_array, episode.clock, self._rule.lowest,
-        )  # fmt: skip
-        fresh = np.arange(len(returns))[::-1]
+        returns, corrected, corrected_values = back_up_episode(
+            self.memory, episode, self.gamma, self.stitching, self.correction, self._rule.lowest
+        )
+        check_returns(returns, episode.rewards)
+        check_corrections(corrected, corrected_values)
+        fresh = np.ones(len(returns), dtype=np.bool_)
         if self.correction > 0:
-            followed = np.unique(trace[:, FOLLOWED])
-            followed = followed[followed >= 0]
-            memory.set_values(followed, memory.value_array[followed])
-            # what was done as remembered, where it is remembered, is no news
-            fresh = fresh[trace[fresh, REPEATED] == 0]
-        outcomes = self._write(episode.keys[fresh], returns[fresh], episode.actions[fresh])
-        self._read_arrays()
-        return outcomes
+            # a repeated step is no news, unless its row has been replaced since
+            repeated = episode.trace[:, REPEATED] > 0
+            fresh = ~(repeated & still_in_place(self.memory, episode.trace)[:, FOLLOWED])
+        order = np.flatnonzero(fresh)[::-1]
+        return Update(
+            keys=episode.keys[order],
+            values=returns[order],
+            actions=episode.actions[order],
+            corrected=corrected,
+            corrected_values=corrected_values,
+            n_repeated=len(returns) - len(order),
+        )
+
+    def _apply(self, update: "Update") -> npt.NDArray[Any]:
+        """The one place where the memory is written."""
+        self.memory.set_values(update.corrected, update.corrected_values)
+        return self._write(update.keys, update.values, update.actions)
 
     def _write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[Any]:
         return self.memory.write_many(keys, values, action=actions)[1]
 
-    def _hold(self, episode: HeldEpisode) -> None:
-        self._held.append(episode)
-
-    def _release_held(self) -> list[npt.NDArray[Any]]:
-        """Write the episodes that waited for the embedding, or for the length of a step."""
-        held, self._held = self._held, []
-        keys = [self.embedding.embed_batch(episode.vectors) for episode in held]
-        if self.memory.distance_threshold == 0:
-            self.memory.distance_threshold = median_step(keys) / 2
-            self._read_arrays()
-        return [
-            self._learn_from(untraced(matrix, episode.actions, episode.rewards))
-            for matrix, episode in zip(keys, held, strict=True)
-        ]
-
     def _predict_one(self, observation: Any, deterministic: bool) -> npt.NDArray[Any]:
-        self._flattener.into(observation, self._vector)
+        # buffers of its own: many threads may predict at once
+        vector, key = np.empty(self._flattener.size), np.empty(self.embedding.key_dim)
+        self._flattener.into(observation, vector)
         if len(self.memory) == 0:
             return self._predict_without_memory()
-        self.embedding.embed(self._vector, self._key)
+        self.embedding.embed(vector, key)
         if not deterministic:
-            return self._predict_random()
-        row = greedy_row(*self._tree, self._values, *self._flat_rule, self._key)
+            return self._predict_random(key)
+        row = greedy_row(*self._tree, self._values, *self._flat_rule, key)
         if row < 0:
             raise ValueError(f"a finite observation was expected, {observation!r} came")
         return self.action_box.executed(self._actions[row])
@@ -281,16 +316,16 @@ class CEC(MemoryAgent):
             warn_empty_memory()
         return self.action_box.centre()
 
-    def _predict_random(self) -> npt.NDArray[Any]:
+    def _predict_random(self, key: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         arrays = episode_arrays(1, self.embedding.key_dim, self.action_box.size)
         draws = draw_block(self._prediction_rng, 1, self._rule)
         epsilon = self.epsilon(self.num_timesteps)
         choice = decide(
-            *self._memory_arrays, *self._flat_rule, *arrays, np.zeros(1, np.int64), draws,
-            self._n_uniforms, self._key, epsilon, 0, 0,
+            *self._memory_arrays, *self._flat_rule, *arrays, np.zeros(2, np.int64), draws,
+            self._n_uniforms, key, epsilon, 0, 0,
         )  # fmt: skip
         if choice < 0:
-            raise ValueError(f"a finite observation was expected, {self._vector} came")
+            raise ValueError(f"a finite observation was expected, its key is {key}")
         return self.action_box.executed(arrays.actions[0])
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
@@ -303,7 +338,7 @@ class CEC(MemoryAgent):
             "memory/replaced": totals.get("replaced", 0.0),
             "memory/evicted": totals.get("evicted", 0.0),
             "policy/random_fraction": _ratio(totals, "random", "decisions"),
-            "policy/no_neighbor_fraction": _ratio(totals, "no_neighbor", "decisions"),
+            "policy/no_neighbor_fraction": _ratio(totals, "no_neighbor", "looked"),
         }
 
     def gauges(self) -> dict[str, Any]:
@@ -353,6 +388,37 @@ class CEC(MemoryAgent):
         is_finite(zeros)
         duration(0.0, copy.hold)
         greedy_row(*copy._tree, copy._values, *copy._flat_rule, zeros)
+
+
+class Update(NamedTuple):
+    """What one episode changes in the memory: tuples to write, in order, and corrected rows."""
+
+    keys: npt.NDArray[Any]
+    values: npt.NDArray[np.float64]
+    actions: npt.NDArray[np.float32]
+    corrected: npt.NDArray[np.int64]
+    corrected_values: npt.NDArray[np.float32]
+    n_repeated: int
+
+
+def check_returns(returns: npt.NDArray[np.float64], rewards: npt.NDArray[np.float64]) -> None:
+    """Refuse returns that the memory's float32 cannot hold, before anything is written."""
+    too_large = ~(np.abs(returns) <= np.finfo(np.float32).max)
+    if too_large.any():
+        step = int(too_large.nonzero()[0][-1])  # returns are made backwards: the first to overflow
+        raise ValueError(
+            f"expected returns that float32 can hold, got {returns[step]:g} at step {step} of the "
+            f"episode (its reward is {rewards[step]:g}); scale the rewards"
+        )
+
+
+def check_corrections(rows: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
+    if not np.isfinite(values).all():
+        row = int(rows[~np.isfinite(values)][0])
+        raise ValueError(
+            f"expected corrected values that float32 can hold, got infinity for row {row}; "
+            "scale the rewards"
+        )
 
 
 def check_threshold(threshold: Any) -> float | str:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scrubjay.agents.backup import going_on
 from scrubjay.agents.base import HeldEpisode
 from scrubjay.agents.decision import (
+    EMPTY_TRACE,
     FOLLOWED,
     HERE,
     SAMPLED,
@@ -20,7 +21,7 @@ from scrubjay.agents.decision import (
     is_finite,
     write_uniform_action,
 )
-from scrubjay.embedding import Identity
+from scrubjay.embedding import Embedding, Identity
 from scrubjay.memory import Outcome
 from scrubjay.randomness import Stream, generator
 
@@ -31,25 +32,29 @@ BLOCK = 64  # steps whose random numbers are drawn at once
 
 
 class Experience(NamedTuple):
-    """A finished episode: what a write needs. `clock`: the memory's counter when it began."""
+    """A finished episode: what a write needs."""
 
     keys: npt.NDArray[Any]
     actions: npt.NDArray[np.float32]
     rewards: npt.NDArray[np.float64]
     trace: npt.NDArray[np.int64]
     closeness: npt.NDArray[np.float64]
-    clock: int
 
 
 def untraced(keys: Any, actions: Any, rewards: Any) -> Experience:
     """An episode in which nothing was followed."""
     n = len(rewards)
-    trace = np.full((n, 3), [-1, -1, 0], dtype=np.int64)
-    return Experience(keys, actions, np.asarray(rewards, np.float64), trace, np.zeros(n), 0)
+    trace = np.full((n, len(EMPTY_TRACE)), EMPTY_TRACE, dtype=np.int64)
+    return Experience(keys, actions, np.asarray(rewards, np.float64), trace, np.zeros(n))
 
 
 class CECEpisode:
-    """One episode as CEC lives it: decide, take the reward, and in the end remember."""
+    """One episode as CEC lives it: decide, take the reward, and in the end remember.
+
+    What it records is decided when it begins: keys if the embedding gives keys by then, otherwise
+    the observations, of which the keys are made later. So in a vector environment an embedding that
+    becomes ready while other episodes are open changes nothing for those.
+    """
 
     def __init__(self, agent: "CEC", environment: int, number: int) -> None:
         self.environment = environment
@@ -60,28 +65,32 @@ class CECEpisode:
         if agent.epsilon_spread > 1:
             self._epsilon_factor = agent.epsilon_spread ** self._rng.uniform(-1.0, 1.0)
         self._vector = np.empty(agent._flattener.size)
+        self._has_keys = agent.embedding.ready
+        # without a threshold there is no radius to look for neighbours in
+        self._decides = self._has_keys and agent.memory.distance_threshold > 0
         # an identity has nothing to learn and nothing to copy: its key is the vector itself
-        self._identity = isinstance(agent.embedding, Identity)
+        self._identity = is_identity(agent.embedding)
         self._key = self._vector if self._identity else np.empty(agent.embedding.key_dim)
         self._arrays = agent._buffers.get(environment) or episode_arrays(
             BLOCK, agent.embedding.key_dim, agent.action_box.size
         )
         self._rewards: list[float] = []
-        self._remaining = np.zeros(1, np.int64)  # steps that an exploratory action still lasts
-        self._clock = agent.memory.clock
-        self._held_vectors: list[npt.NDArray[np.float64]] = []
+        # steps that an exploratory action still lasts, and this episode's number
+        self._remaining = np.array([0, number], np.int64)
+        # of an episode that does not decide: its keys, or the observations if there are none yet
+        self._rows: list[npt.NDArray[np.float64]] = []
 
     def act(self, observation: Any) -> npt.NDArray[Any]:
         """Observation -> key -> neighbours -> action."""
         agent = self._agent
-        if self._identity and agent._has_keys and is_plain_vector(observation, self._vector):
+        if self._identity and self._decides and is_plain_vector(observation, self._vector):
             self.choose(observation)
         else:
             self._observe(observation)
-            if agent._has_keys:
+            if self._decides:
                 self.choose(self._key)
             else:
-                self._act_without_keys()
+                self._act_at_random()
         return agent.action_box.executed(self._arrays.actions[len(self._rewards)])
 
     def _observe(self, observation: Any) -> None:
@@ -105,11 +114,11 @@ class CECEpisode:
         if choice < 0:
             raise ValueError(f"a finite observation was expected, its key is {key}")
 
-    def _act_without_keys(self) -> None:
-        """Uniform actions, and the observations as they are, until there are keys."""
+    def _act_at_random(self) -> None:
+        """Uniform actions, until there are keys and a threshold to decide with."""
         agent = self._agent
         step, draw = self._next_step()
-        self._held_vectors.append(self._vector.copy())
+        self._rows.append((self._key if self._has_keys else self._vector).copy())
         self._arrays.distances[step] = np.inf
         if self._remaining[0] > 0:
             self._remaining[0] -= 1
@@ -146,10 +155,14 @@ class CECEpisode:
             np.array(self._rewards),
             arrays.trace[:n],
             arrays.closeness[:n],
-            self._clock,
         )
 
     def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
+        """Learn from the whole episode.
+
+        Everything is computed and checked first, then written, then the episode is closed: an
+        error before the write leaves memory and counters as they were when the episode began.
+        """
         agent = self._agent
         self._observe(observation)
         if self._identity and not is_finite(self._vector):
@@ -158,18 +171,21 @@ class CECEpisode:
         episode = self.taken()
         if not terminated:
             self._cut_off(episode)
-        if agent._has_keys:
-            outcomes = [agent._learn_from(episode)]
-            self._check_scale()
-        else:
-            vectors = np.array(self._held_vectors)
-            agent._hold(HeldEpisode(vectors, episode.actions.copy(), episode.rewards))
-            outcomes = []
         agent.embedding.end_episode()
-        if not agent._has_keys and agent.embedding.ready:
-            outcomes = agent._release_held()
+        outcomes, n_repeated = agent._learn_from(self._as_recorded(episode))
         agent._close_episode(self.environment)
-        return self._totals(outcomes)
+        totals = self._totals(outcomes, n_repeated)
+        self._check_scale()
+        return totals
+
+    def _as_recorded(self, episode: Experience) -> Experience | HeldEpisode:
+        if self._decides:
+            return episode
+        rows = np.array(self._rows).reshape(len(episode.rewards), -1)
+        actions = episode.actions.copy()  # the buffers belong to the next episode
+        if self._has_keys:
+            return untraced(rows, actions, episode.rewards)
+        return HeldEpisode(rows, actions, episode.rewards)
 
     def _cut_off(self, episode: Experience) -> None:
         """After a time-out nobody knows what the last step led to."""
@@ -180,10 +196,13 @@ class CECEpisode:
 
     def _check_scale(self) -> None:
         agent = self._agent
-        if agent.distance_threshold != "step":
-            agent._scale_check.add(self._arrays.distances[: len(self._rewards)], agent._rule.radius)
+        if self._decides and agent.distance_threshold != "step":
+            n = len(self._rewards)
+            # a random step looks for neighbours within a part of the radius only
+            looked = self._arrays.choices[:n] != Choice.UNIFORM
+            agent._scale_check.add(self._arrays.distances[:n][looked], agent.radius)
 
-    def _totals(self, outcomes: list[npt.NDArray[Any]]) -> dict[str, float]:
+    def _totals(self, outcomes: list[npt.NDArray[Any]], repeated: int) -> dict[str, float]:
         n = len(self._rewards)
         choices = np.bincount(self._arrays.choices[:n], minlength=len(Choice) - 1)
         random = choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
@@ -198,18 +217,27 @@ class CECEpisode:
             np.concatenate(outcomes).astype(np.int64) if outcomes else np.zeros(0, np.int64),
             minlength=len(Outcome),
         )
+        looked = choices[[Choice.MEMORY, Choice.NOISE, Choice.NO_NEIGHBOR]].sum()
         return {
             "decisions": n,
             "random": float(random),
+            "looked": float(looked),
             "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
             "distance": float(near @ weights),
             "distances": float(weights.sum()),
+            "repeated": float(repeated),
             "writes": float(written.sum()),
             "hits": float(written[Outcome.REPLACED] + written[Outcome.KEPT]),
             "added": float(written[Outcome.ADDED] + written[Outcome.EVICTED]),
             "replaced": float(written[Outcome.REPLACED]),
             "evicted": float(written[Outcome.EVICTED]),
         }
+
+
+def is_identity(embedding: Embedding) -> bool:
+    """Whether keys are the flattened observations themselves; a subclass may have other keys."""
+    kind = type(embedding)
+    return kind.embed is Identity.embed and kind.observe is Identity.observe
 
 
 def is_plain_vector(observation: Any, vector: npt.NDArray[np.float64]) -> bool:
@@ -228,13 +256,17 @@ def episode_arrays(n_steps: int, key_dim: int, action_dim: int) -> EpisodeArrays
         actions=np.zeros((n_steps, action_dim), dtype=np.float32),
         distances=np.zeros(n_steps),
         choices=np.zeros(n_steps, dtype=np.int8),
-        trace=np.full((n_steps, 3), [-1, -1, 0], dtype=np.int64),
+        trace=np.full((n_steps, len(EMPTY_TRACE)), EMPTY_TRACE, dtype=np.int64),
         closeness=np.zeros(n_steps),
     )
 
 
 def doubled(arrays: EpisodeArrays) -> EpisodeArrays:
-    return EpisodeArrays(*(np.concatenate([array, np.zeros_like(array)]) for array in arrays))
+    n, key_dim = arrays.keys.shape
+    more = episode_arrays(n, key_dim, arrays.actions.shape[1])
+    return EpisodeArrays(
+        *(np.concatenate(pair) for pair in zip(arrays, more, strict=True))  # type: ignore[arg-type]
+    )
 
 
 def n_uniforms(rule: Rule) -> int:

@@ -42,6 +42,7 @@ class Rule(NamedTuple):
     whether there are others (True). `lowest`, `fading`: at the distance f what a value is above the
     lowest counts exp(-fading * f) times (0). `best`: the greedy action is that of the best
     neighbour, not the nearest (False). `hold`: the longest time an exploratory action may last (1).
+    `clock`: the memory's clock, for the trace.
     """
 
     n_neighbors: int
@@ -57,6 +58,7 @@ class Rule(NamedTuple):
     fading: float
     best: bool
     hold: int
+    clock: int
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
 
@@ -68,9 +70,9 @@ class Rule(NamedTuple):
 class EpisodeArrays(NamedTuple):
     """What an episode writes down, a row for each step.
 
-    `trace` has three columns: the row whose action was taken as it is and from where it stands
-    (within the threshold), the best row close by, and whether the first is the very row in whose
-    place this step would be written (-1: none, 0: no).
+    `trace` has four columns: the row whose action was taken as it is and from where it stands
+    (within the threshold), the best row close by, whether the first is the very row in whose
+    place this step would be written (-1: none, 0: no), and the memory's clock at the decision.
     `closeness` is what the best neighbour's value counts here.
     """
 
@@ -82,7 +84,8 @@ class EpisodeArrays(NamedTuple):
     closeness: npt.NDArray[np.float64]
 
 
-FOLLOWED, BEST, REPEATED = range(3)
+FOLLOWED, BEST, REPEATED, SEEN = range(4)
+EMPTY_TRACE = (-1, -1, 0, 0)
 
 
 class Draws(NamedTuple):
@@ -207,13 +210,14 @@ def choose_action(
 ) -> int:
     """Write key, action, nearest distance, kind of choice and trace of a step into the episode.
 
-    `held[0]` counts the steps that an exploratory action still lasts.
+    `held[0]` counts the steps that an exploratory action still lasts; `held[1]` is the number of
+    the episode.
     """
     key = episode.keys[step]
     if not store_key(vector, key):
         return Choice.NOT_FINITE.value
     action, trace = episode.actions[step], episode.trace[step]
-    trace[FOLLOWED], trace[BEST], trace[REPEATED] = -1, -1, 0
+    trace[FOLLOWED], trace[BEST], trace[REPEATED], trace[SEEN] = -1, -1, 0, rule.clock
     if held[0] > 0:
         held[0] -= 1
         action[:] = episode.actions[step - 1]
@@ -230,11 +234,14 @@ def choose_action(
         # whom nobody is going to follow need not be sought: only what is promised here matters
         radius = rule.radius * HERE if at_random else rule.radius
         found = find_neighbors(tree, key, rule.n_neighbors, radius, rows, squared)
-    # Where nobody is near the nearest row is sought beyond the radius for the log alone, so now and
-    # then is enough: in many dimensions it is a scan of all rows.
+    # Without a neighbour the nearest row is searched beyond the radius for the log alone, so one
+    # step in a few is enough: in many dimensions it is a scan of all rows. Which steps those are
+    # differs from episode to episode, so that in short episodes all steps have their turn.
     if found > 0:
         episode.distances[step] = np.sqrt(squared[0])
-    elif step % SAMPLED > 0:
+    elif not rule.knows:
+        episode.distances[step] = NOT_ASKED
+    elif (step + held[1]) % SAMPLED > 0:
         episode.distances[step] = np.nan
     elif find_neighbors(tree, key, 1, np.inf, rows, squared) > 0:
         episode.distances[step] = np.sqrt(squared[0])
@@ -292,6 +299,7 @@ def unpacked(numbers: npt.NDArray[np.float64], box: npt.NDArray[np.float32]) -> 
         numbers[10],
         numbers[11] > 0.0,
         int(numbers[12]),
+        int(numbers[13]),
         box[0],
         box[1],
     )

@@ -41,13 +41,15 @@ class ScaleCheck:
         if alone < self._too_many:
             return
         self._warned = True
-        # those beyond the radius whose distance is not known are as far as those where it is
+        # those beyond the radius whose distance was not measured are as far as those where it was
         farther = distances[distances > radius]
-        shown = np.where(np.isnan(distances), np.median(farther), distances)
+        median = ""
+        if farther.size:
+            shown = np.where(np.isnan(distances), np.median(farther), distances)
+            median = f"; the median nearest distance is {np.median(shown):.2g}"
         warnings.warn(
-            f"{alone:.0%} of decisions had no neighbour within {radius:g}; the median nearest "
-            f"distance is {np.median(shown):.2g}: scale the observations or raise "
-            "distance_threshold",
+            f"{alone:.0%} of decisions had no neighbour within {radius:g}{median}: scale the "
+            "observations or raise distance_threshold",
             UserWarning,
             stacklevel=2,
         )

@@ -163,6 +163,15 @@ class EpisodicMemory:
         return self.table.stamps
 
     @property
+    def written_array(self) -> npt.NDArray[np.int64]:
+        """The clock at which each row was last added or replaced, unused rows included.
+
+        A row whose entry is at most a former `clock` is still the row that it was then, although
+        its value may have been corrected.
+        """
+        return self.table.written
+
+    @property
     def column_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The columns with unused rows, for compiled readers; fetch them again after a write."""
         return columns_of(self._record, self.table.records)
@@ -318,13 +327,19 @@ class EpisodicMemory:
     def set_values(self, rows: npt.ArrayLike, values: npt.ArrayLike) -> None:
         """Give rows new values, and new stamps in the order given; recency stays."""
         numbers = self._rows_here(rows)
+        self._set_values(numbers, self._rounded(values, len(numbers)))
+
+    def _rounded(self, values: npt.ArrayLike, n: int) -> npt.NDArray[np.float32]:
         with np.errstate(over="ignore"):
-            rounded = vector("values", values, len(numbers)).astype(np.float32)
+            rounded = vector("values", values, n).astype(np.float32)
         if not np.isfinite(rounded).all():
             raise ValueError("values must be finite in float32: check them for NaN and infinity")
-        self.table.values[numbers] = rounded
-        self.table.stamps[numbers] = self.clock + 1 + np.arange(len(numbers))
-        self.table.counters[CLOCK] += len(numbers)
+        return rounded
+
+    def _set_values(self, rows: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
+        self.table.values[rows] = values
+        self.table.stamps[rows] = self.clock + 1 + np.arange(len(rows))
+        self.table.counters[CLOCK] += len(rows)
 
     def touch(self, rows: npt.ArrayLike) -> None:
         """Make rows the most recent ones, the last of them the newest; stamps stay."""
@@ -409,6 +424,8 @@ class EpisodicMemory:
         check(len(np.unique(stamps)) == n, "stamps are not unique")
         check(n == 0 or 1 <= stamps.min() <= stamps.max() <= clock, "stamps are beyond the clock")
         check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is no permutation")
+        # files hold the state at an episode's end, when no open episode asks for older writes
+        self.table.written[:n] = stamps
         ends = (int(order[0]), int(order[-1])) if n else (-1, -1)
         self.table.links[order[1:], OLDER] = order[:-1]
         self.table.links[order[:-1], NEWER] = order[1:]
@@ -468,6 +485,7 @@ class EpisodicMemory:
         check(n == 0 or np.array_equal(ends, order[[0, -1]]), "the ends of the list are broken")
         check(len(np.unique(self.stamps)) == n, "stamps are not unique")
         check(n == 0 or self.stamps.max() <= self.clock, "a stamp is beyond the clock")
+        check((self.table.written[:n] <= self.stamps).all(), "a row was written after its stamp")
         check(n <= self.capacity, "there are more rows than the capacity")
 
     # ------------------------------------------------------------ errors

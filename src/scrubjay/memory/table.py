@@ -36,6 +36,8 @@ class TableArrays(NamedTuple):
     """(rows,): the stored return of each row."""
     stamps: npt.NDArray[np.int64]
     """(rows,): the clock when the row last changed."""
+    written: npt.NDArray[np.int64]
+    """(rows,): the clock when the row was last added or replaced; `set_values` leaves it."""
     links: npt.NDArray[np.int32]
     """(rows, 2): the next older and the next newer row of the recency list, or -1."""
     records: npt.NDArray[np.uint8]
@@ -47,6 +49,7 @@ class TableArrays(NamedTuple):
 def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
     return TableArrays(
         np.zeros(n_rows, np.float32),
+        np.zeros(n_rows, np.int64),
         np.zeros(n_rows, np.int64),
         np.full((n_rows, 2), -1, np.int32),
         np.zeros((n_rows, record.itemsize), np.uint8),

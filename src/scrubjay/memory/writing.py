@@ -57,6 +57,7 @@ def write_rows(
     buckets: Rows,
     table_values: Singles,
     stamps: Ints,
+    written: Ints,
     links: Rows,
     table_records: Bytes,
     counters: Ints,
@@ -80,7 +81,7 @@ def write_rows(
     nothing is written. (The arrays of tree and table come one by one, as in `query_key`.)
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    table = TableArrays(table_values, stamps, links, table_records, counters)
+    table = TableArrays(table_values, stamps, written, links, table_records, counters)
     key = np.empty(keys.shape[1], np.float32)
     if done == 0:
         bad: int = find_bad(keys, values, records, exponents, key)
@@ -127,7 +128,7 @@ def write_rows(
             for j in range(records.shape[1]):
                 table.records[row, j] = records[i, j]
             counters[CLOCK] += 1
-            table.stamps[row] = counters[CLOCK]
+            table.stamps[row] = table.written[row] = counters[CLOCK]
     return len(keys)
 
 

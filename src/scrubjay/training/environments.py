@@ -8,6 +8,7 @@ environments are taken as their mode says, and know one seed for all their lanes
 all begin an episode together.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from scrubjay.training.protocols import Action
+
+PENDING: Any = object()
+"""Stands for the first observation of an episode where the next step will bring it."""
 
 
 class Step(NamedTuple):
@@ -53,19 +57,19 @@ class VectorEnvironment:
         self._seeds_by_lane = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         self._resets_by_mask = self._seeds_by_lane or self._mode == AutoresetMode.DISABLED
         # What a SAME_STEP environment has already reset to, by lane.
-        self._first: list[Any] = [None] * self.n_environments
+        self._first: list[Any] = [PENDING] * self.n_environments
 
     def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
         """Start new episodes; returns their first observations, in the order of `lanes`.
 
-        None instead of an observation means that the lane's next step brings it (NEXT_STEP).
+        `PENDING` instead of an observation means that the lane's next step brings it (NEXT_STEP).
         """
         if len(lanes) == self.n_environments:
             return self._reset_all(seeds)
         if self._resets_by_mask:
             return self._reset_some(lanes, seeds)
         first = [self._first[lane] for lane in lanes]
-        self._first = [None] * self.n_environments
+        self._first = [PENDING] * self.n_environments
         return first
 
     def step(self, actions: Sequence[Action]) -> list[Step]:
@@ -115,6 +119,58 @@ class VectorEnvironment:
             for key, values in infos.items()
             if not key.startswith("_") and f"_{key}" in infos and infos[f"_{key}"][lane]
         }
+
+
+class EpisodeLimit:
+    """Ends episodes that the environment itself does not end.
+
+    With `max_episode_steps`, an episode of that many steps is ended as a time-out. Without it, and
+    where the environment declares no limit, an episode of `LONG` steps gives a warning, and is
+    ended when the training budget is spent, because training waits for the last episode's end.
+    """
+
+    LONG = 10_000
+
+    def __init__(self, env: Any, max_episode_steps: int | None = None) -> None:
+        if max_episode_steps is not None and (
+            isinstance(max_episode_steps, bool)
+            or not isinstance(max_episode_steps, int | np.integer)
+            or max_episode_steps < 1
+        ):
+            raise ValueError(
+                "expected max_episode_steps to be a whole number of at least 1 or None, got "
+                f"{max_episode_steps!r}"
+            )
+        self._given = max_episode_steps is not None
+        self._warned = False
+        declared = None if self._given else time_limit(env)
+        self.first = max_episode_steps or (self.LONG if declared is None else 2**62)
+        """The length from which on `ends` must be asked."""
+
+    def ends(self, length: int, is_last: bool) -> bool:
+        """Whether an episode of this length ends now; `is_last`: training only waits for it."""
+        if not self._given and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"an episode has lasted {length:,} steps and nothing limits its length: set "
+                "max_episode_steps, or wrap the environment in gymnasium.wrappers.TimeLimit",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._given or is_last
+
+
+def time_limit(env: Any) -> int | None:
+    """The number of steps after which an environment ends its episodes, where it declares one."""
+    limits = []
+    while env is not None:
+        spec = getattr(env, "spec", None)
+        limits.append(getattr(spec, "max_episode_steps", None))
+        limits.append(getattr(env, "_max_episode_steps", None))  # gymnasium.wrappers.TimeLimit
+        inner = getattr(env, "envs", None) or [getattr(env, "env", None)]
+        env = inner[0]
+    known = [limit for limit in limits if isinstance(limit, int | np.integer)]
+    return int(min(known)) if known else None
 
 
 def _select(observations: Any, lane: int) -> Any:

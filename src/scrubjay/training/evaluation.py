@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 
 from scrubjay.randomness import Stream, reset_seed
+from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.protocols import Policy
 from scrubjay.training.records import EpisodeRecord, success_of
 
@@ -30,12 +31,19 @@ class Evaluator:
     Where the task has a `position`, `paths` are the ways of the first episodes of the last call.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], n_episodes: int, seed: int) -> None:
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        n_episodes: int,
+        seed: int,
+        max_episode_steps: int | None = None,
+    ) -> None:
         if n_episodes < 1:
             raise ValueError(f"at least 1 evaluation episode was expected, {n_episodes} came")
         self.env = env
         self.n_episodes = n_episodes
         self.seed = seed
+        self._limit = EpisodeLimit(env, max_episode_steps)
         self.paths: list[Path] = []
 
     @property
@@ -71,6 +79,8 @@ class Evaluator:
             observation, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
             length += 1
+            if length >= self._limit.first:
+                truncated = truncated or self._limit.ends(length, is_last=True)
             if path is not None:
                 path.append((length, *self.env.unwrapped.position))  # type: ignore[attr-defined]
         return EpisodeRecord(

@@ -9,6 +9,8 @@ import numpy as np
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.callbacks import Callback, CallbackList
 from scrubjay.training.environments import (
+    PENDING,
+    EpisodeLimit,
     SingleEnvironment,
     Step,
     VectorEnvironment,
@@ -44,6 +46,10 @@ class Budget:
     def spent(self) -> bool:
         return self.done >= self.total
 
+    def allows_another(self, n_open: int) -> bool:
+        """Whether a further episode may begin while `n_open` others are under way."""
+        return not self.spent and (self.unit == "steps" or self.done + n_open < self.total)
+
 
 class Lane:
     """One environment's place in the loop: its open episode, if any, and where it stands."""
@@ -51,7 +57,7 @@ class Lane:
     def __init__(self, index: int) -> None:
         self.index = index
         self.episode: Episode | None = None
-        self.observation: Any = None
+        self.observation: Any = PENDING
         self.action: Any = None
         self.length = 0
         self.total_reward = 0.0
@@ -72,12 +78,15 @@ class Loop:
         session: Session,
         callbacks: CallbackList,
         guard: InterruptGuard,
+        limit: EpisodeLimit,
     ) -> None:
         self.agent, self.source, self.budget = agent, source, budget
         self.session, self.callbacks, self.guard = session, callbacks, guard
         self.lanes = [Lane(index) for index in range(source.n_environments)]
+        self._limit = limit
         self._watched = bool(callbacks)
         self._n_open = 0
+        self._has_idle_lane = False
 
     def run(self) -> None:
         """Ends with every episode finished, unless somebody stops it in between."""
@@ -97,27 +106,37 @@ class Loop:
     def _step(self) -> list[tuple[Lane, Step]]:
         """One step of all environments; returns those whose episode is over.
 
-        A lane without an episode waits for the others; one without an observation gets its first
-        by this step, a dummy. Neither is stored, neither is counted.
+        A lane without an episode waits for the others; one whose observation is `PENDING` gets its
+        first by this step, a dummy. Neither is stored, neither is counted.
         """
         lanes = self.lanes
         for lane in lanes:
-            if lane.episode is not None and lane.observation is not None:
+            if lane.episode is not None and lane.observation is not PENDING:
                 lane.action = lane.episode.act(lane.observation)
-        steps = self.source.step([lane.action for lane in lanes])
+        steps = self.source.step(self._actions())
         ended = []
         for lane, step in zip(lanes, steps, strict=True):
             observation, reward, terminated, truncated, _ = step
-            if lane.episode is not None and lane.observation is not None:
+            if lane.episode is not None and lane.observation is not PENDING:
                 reward = float(reward)
                 lane.episode.record(reward)
                 lane.length += 1
                 lane.total_reward += reward
                 self.agent.num_timesteps += 1
+                if lane.length >= self._limit.first:
+                    truncated = truncated or self._limit.ends(lane.length, self.budget.spent)
             lane.observation = observation
             if terminated or truncated:
-                ended.append((lane, Step(*step)))
+                ended.append((lane, Step(observation, reward, terminated, truncated, step[4])))
         return ended
+
+    def _actions(self) -> list[Any]:
+        """An action for every lane; one that never had an episode repeats another lane's."""
+        actions = [lane.action for lane in self.lanes]
+        if self._has_idle_lane:
+            some = next(action for action in actions if action is not None)
+            actions = [some if action is None else action for action in actions]
+        return actions
 
     def _finish(self, lane: Lane, step: Step) -> None:
         if lane.episode is None:
@@ -138,15 +157,19 @@ class Loop:
         When the budget is spent none is begun; lanes that wait for others are reset all the same,
         because a vector environment is stepped as a whole.
         """
-        episodes: list[Episode | None] = [None] * len(lanes)
-        if not self.budget.spent:
-            episodes = [self.agent.begin_episode(lane.index) for lane in lanes]
-        elif self._n_open == 0:
+        episodes: list[Episode | None] = []
+        for lane in lanes:
+            n_new = sum(episode is not None for episode in episodes)
+            another = self.budget.allows_another(self._n_open + n_new)
+            episodes.append(self.agent.begin_episode(lane.index) if another else None)
+        if self._n_open == 0 and all(episode is None for episode in episodes):
             return
         seeds = [self._reset_seed(lane, ep) for lane, ep in zip(lanes, episodes, strict=True)]
         observations = self.source.reset([lane.index for lane in lanes], seeds)
         for lane, episode, observation in zip(lanes, episodes, observations, strict=True):
-            if episode is not None:
+            if episode is None:
+                self._has_idle_lane = True
+            else:
                 lane.begin(episode, observation)
                 self._n_open += 1
                 self.callbacks.rollout_start()
@@ -172,18 +195,22 @@ def train(
     checkpoint_freq: int = 10_000,
     checkpoint_steps: tuple[int, ...] = (),
     tensorboard: bool = False,
+    max_episode_steps: int | None = None,
     training_state: Mapping[str, Any] | None = None,
 ) -> None:
     """Train an agent, and evaluate, log, save and show as asked (frequencies in steps).
 
     `run_folder` is a path for a new run, or an opened `RunFolder`; `eval_env` an environment or id
-    of its own for evaluation. On Ctrl-C or an error the last episode boundary is saved first.
+    of its own for evaluation. `max_episode_steps` ends longer episodes as time-outs, for
+    environments that have no limit of their own. On Ctrl-C or an error the last episode boundary
+    is saved first.
     """
     budget = Budget(agent, total_timesteps, total_episodes)
     plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
     if eval_env is not None and eval_env is env:
         raise ValueError("evaluation needs an environment of its own, the training one came")
-    evaluator = _open_evaluator(eval_env, eval_freq, n_eval_episodes, agent.seed)
+    evaluator = _open_evaluator(eval_env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps)
+    limit = EpisodeLimit(env, max_episode_steps)
     source = open_environment(env)
     callbacks = CallbackList(callback)
     folder = _open_folder(run_folder, agent, env, budget)
@@ -198,7 +225,7 @@ def train(
         try:
             session.compile(agent.warm_up)
             callbacks.start(agent)
-            Loop(agent, source, budget, session, callbacks, guard).run()
+            Loop(agent, source, budget, session, callbacks, guard, limit).run()
             callbacks.end()
             status = "interrupted" if guard.requested else "finished"
         except KeyboardInterrupt:
@@ -211,7 +238,9 @@ def train(
         raise KeyboardInterrupt
 
 
-def _open_evaluator(env: Any, eval_freq: int, n_episodes: int, seed: int) -> Evaluator | None:
+def _open_evaluator(
+    env: Any, eval_freq: int, n_episodes: int, seed: int, max_episode_steps: int | None
+) -> Evaluator | None:
     if env is None:
         if eval_freq:
             raise ValueError("evaluation needs an environment of its own: give eval_env too")
@@ -223,7 +252,7 @@ def _open_evaluator(env: Any, eval_freq: int, n_episodes: int, seed: int) -> Eva
             "one Gymnasium environment or its id was expected for evaluation, "
             f"{type(env).__name__} came"
         )
-    return Evaluator(env, n_episodes, seed)
+    return Evaluator(env, n_episodes, seed, max_episode_steps)
 
 
 def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> RunFolder | None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
@@ -23,5 +25,6 @@ def success_of(info: Mapping[str, Any]) -> bool | None:
     """Whether the task was solved, where the environment says so."""
     for key in ("is_success", "success"):
         if key in info:
-            return bool(info[key])
+            # some environments report an array, of one entry or of several conditions
+            return bool(np.all(info[key]))
     return None

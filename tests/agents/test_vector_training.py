@@ -1,0 +1,322 @@
+"""Training on several environments at once, against a naive account of every single step.
+
+A `Witness` stands between the loop and each episode. It embeds every observation with a second
+embedding of its own, follows the identity of each row by the outcomes of the writes, and computes
+the values of each episode in plain Python, without looking at clocks or stamps.
+"""
+
+import copy
+from collections import Counter
+from functools import partial
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probes import Counting, Drift
+from scrubjay import CEC, CECPlus
+from scrubjay.agents.cec_episode import doubled, episode_arrays
+from scrubjay.agents.decision import BEST, FOLLOWED, REPEATED, Choice
+from scrubjay.embedding import (
+    BoundsScaler,
+    Chain,
+    FrozenNormalizer,
+    Identity,
+    RandomProjection,
+    RunningNormalizer,
+)
+
+
+class Ring(gym.Env):
+    """Six places in a circle, left or right; episodes of given lengths, rewards drawn at random."""
+
+    def __init__(self, lengths, jitter=0.02):
+        self.observation_space = gym.spaces.Box(-10, 10, (2,), np.float64)
+        self.action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+        self.lengths, self.jitter = lengths, jitter
+        self.episodes = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.place, self.time = 0, 0
+        self.length = self.lengths[self.episodes % len(self.lengths)]
+        self.episodes += 1
+        return self._observe(), {}
+
+    def _observe(self):
+        noise = self.jitter * self.np_random.choice([0.0, 1.0], 2)
+        return np.array([self.place, self.place % 2], np.float64) + noise
+
+    def step(self, action):
+        self.place = (self.place + (1 if action[0] > 0 else -1)) % 6
+        self.time += 1
+        reward = float(self.np_random.choice([0.0, 0.0, 1.0]))
+        return self._observe(), reward, self.time == self.length, False, {}
+
+
+class Witness:
+    """Sees all episodes of one agent and keeps its own account of them."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.shadow = copy.deepcopy(agent.embedding)
+        self.identities = {}
+        self.n_identities = 0
+        self.waiting = []  # steps whose keys the shadow cannot tell yet
+        self.taken, self.offered = Counter(), Counter()
+        self.repeated = self.corrections = self.finished = 0
+        self.expected = None
+        self._begin, agent.begin_episode = agent.begin_episode, self.begin
+        self._write, agent.memory.write_many = agent.memory.write_many, self.write_many
+
+    def begin(self, environment):
+        return WitnessedEpisode(self, self._begin(environment))
+
+    def write_many(self, keys, values, *, action):
+        if self.expected is not None:
+            returns, row_values = self.expected
+            np.testing.assert_array_equal(np.asarray(values), returns)
+            for row, value in row_values.items():
+                assert self.agent.memory.values[row] == value
+            self.expected = None
+        self.offered.update(zip(as_bytes(keys), as_bytes(action), strict=True))
+        rows, outcomes = self._write(keys, values, action=action)
+        for row, outcome in zip(rows, outcomes, strict=True):
+            if outcome != 2:  # anything but KEPT makes it another row
+                self.n_identities += 1
+                self.identities[int(row)] = self.n_identities
+        return rows, outcomes
+
+
+class WitnessedEpisode:
+    def __init__(self, witness, inner):
+        self.witness, self.inner, self.number = witness, inner, inner.number
+        self.has_keys = witness.shadow.ready
+        self.steps, self.rewards, self.traces = [], [], []
+
+    def act(self, observation):
+        witness, key = self.witness, np.zeros(self.witness.shadow.key_dim)
+        witness.shadow.observe(observation, key)
+        action = self.inner.act(observation)
+        step = len(self.rewards)
+        self.steps.append((key if self.has_keys else observation.copy(), action))
+        trace = self.inner._arrays.trace[step]
+        followed, best = int(trace[FOLLOWED]), int(trace[BEST])
+        if not self.inner._decides:
+            followed = best = -1
+        self.traces.append(
+            (
+                (followed, witness.identities.get(followed)),
+                (best, witness.identities.get(best)),
+                self.inner._decides and bool(trace[REPEATED]),
+                float(self.inner._arrays.closeness[step]),
+            )
+        )
+        return action
+
+    def record(self, reward):
+        self.rewards.append(reward)
+        self.inner.record(reward)
+
+    def finish(self, observation, terminated):
+        witness = self.witness
+        witness.shadow.observe(observation, np.zeros(witness.shadow.key_dim))
+        witness.shadow.end_episode()
+        self._account()
+        if self.inner._decides:
+            witness.expected = self._naive_values()
+        totals = self.inner.finish(observation, terminated)
+        witness.finished += 1
+        witness.repeated += int(totals["repeated"])
+        return totals
+
+    def _account(self):
+        witness = self.witness
+        steps = self.steps
+        if not self.has_keys:
+            witness.waiting += steps
+            steps = []
+            if witness.shadow.ready:
+                steps, witness.waiting = witness.waiting, []
+                keys = witness.shadow.embed_batch(np.array([vector for vector, _ in steps]))
+                steps = [(key, action) for key, (_, action) in zip(keys, steps, strict=True)]
+        for key, action in steps:
+            witness.taken[as_bytes([key])[0], as_bytes([action])[0]] += 1
+
+    def _same(self, place):
+        row, identity = place
+        return row >= 0 and self.witness.identities.get(row) == identity
+
+    def _naive_values(self):
+        """The values that must be written, and those of the rows that were followed."""
+        witness, agent = self.witness, self.witness.agent
+        memory = [np.float32(value) for value in agent.memory.values]
+        lowest = float(min(memory)) if memory and agent._reads_range else 0.0
+        changed, returns, after = {}, [], 0.0
+        for t in reversed(range(len(self.rewards))):
+            followed, _, repeated, _ = self.traces[t]
+            promise = after
+            if t + 1 < len(self.rewards) and self._same(self.traces[t + 1][1]):
+                best, closeness = self.traces[t + 1][1][0], self.traces[t + 1][3]
+                known = float(changed.get(best, memory[best]))
+                promise = max(promise, lowest + (known - lowest) * closeness)
+            kept = self.rewards[t] + agent.gamma * promise
+            after = kept if agent.stitching else self.rewards[t] + agent.gamma * after
+            if agent.correction and self._same(followed):
+                value = changed.get(followed[0], memory[followed[0]])
+                step = np.float32(agent.correction * (kept - float(value)))
+                changed[followed[0]] = np.float32(value + step)
+                witness.corrections += 1
+            if not (agent.correction and repeated and self._same(followed)):
+                returns.append(after)
+        return np.array(returns), changed
+
+
+def as_bytes(rows):
+    return [np.asarray(row, np.float32).tobytes() for row in rows]
+
+
+def vector_of(lengths_by_lane):
+    return SyncVectorEnv(
+        [partial(Ring, lengths) for lengths in lengths_by_lane],
+        autoreset_mode=AutoresetMode.DISABLED,
+    )
+
+
+EMBEDDINGS = {
+    "identity": Identity,
+    "running": RunningNormalizer,
+    "frozen": partial(FrozenNormalizer, 20),
+    "bounds": BoundsScaler,
+    "projected": lambda: Chain([RandomProjection(2), RunningNormalizer()]),
+    "frozen chain": lambda: Chain([FrozenNormalizer(15), RandomProjection(3)]),
+}
+AGENTS = {
+    "paper": partial(CEC, epsilon=0.3, exploration="uniform"),
+    "noise": partial(CEC, epsilon=0.3),
+    "step": partial(CEC, epsilon=0.2, distance_threshold="step", hold=4),
+    "corrected": partial(CEC, epsilon=0.1, correction=0.3, exploration="uniform"),
+    "small": partial(CEC, epsilon=0.1, correction=0.5, capacity=8, stitching=True, gamma=0.9),
+    "plus": CECPlus,
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=3), min_size=1, max_size=5),
+    embedding=st.sampled_from(sorted(EMBEDDINGS)),
+    agent=st.sampled_from(sorted(AGENTS)),
+    n_episodes=st.integers(1, 25),
+    seed=st.integers(0, 5),
+)
+def test_every_step_is_offered_once_and_every_followed_row_is_corrected(
+    lengths, embedding, agent, n_episodes, seed
+):
+    """Defects 1, 2 and 9."""
+    agent = AGENTS[agent](vector_of(lengths), embedding=EMBEDDINGS[embedding](), seed=seed)
+    witness = Witness(agent)
+    agent.learn(total_episodes=n_episodes)
+    assert witness.finished == agent.n_episodes == n_episodes
+    assert agent.num_timesteps == witness.taken.total() + len(witness.waiting)
+    missing = witness.taken - witness.offered
+    assert witness.offered - witness.taken == Counter()
+    assert missing.total() == witness.repeated
+    agent.memory.check_invariants()
+
+
+def test_the_witness_sees_corrections_and_repeats():
+    """The property above is not empty: rows are followed, corrected, repeated and replaced."""
+    agent = AGENTS["corrected"](vector_of([[5, 9], [7], [12, 3]]), seed=1)
+    witness = Witness(agent)
+    agent.learn(total_episodes=60)
+    assert witness.corrections > 50
+    assert witness.repeated > 50
+
+
+def test_defect_1_an_embedding_that_becomes_ready_leaves_open_episodes_alone():
+    """0.1.0 wrote 25 of 40 keys as zeros here."""
+    env = SyncVectorEnv([partial(Counting, 1, (5,)), partial(Counting, 2, (40,))])
+    agent = CEC(env, embedding=FrozenNormalizer(20), distance_threshold=1e-9, seed=0)
+    agent.learn(total_episodes=5)
+    keys = agent.memory.keys
+    assert len(np.unique(keys, axis=0)) == len(keys) == agent.num_timesteps
+
+
+def test_defect_1_arrays_that_grow_have_an_empty_trace():
+    grown = doubled(episode_arrays(4, 2, 1))
+    assert (grown.trace == [-1, -1, 0, 0]).all()
+
+
+class OneStep(gym.Env):
+    """A single step that is never worth anything."""
+
+    observation_space = gym.spaces.Box(-1, 1, (1,), np.float64)
+    action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        return np.zeros(1), {}
+
+    def step(self, action):  # noqa: ARG002
+        return np.zeros(1), 0.0, True, False, {}
+
+
+@pytest.mark.parametrize("n_lanes", [1, 8])
+def test_defect_2_each_of_eight_episodes_corrects_the_row_that_it_followed(n_lanes):
+    """One worthless row: 0.7^8 = 0.058 with one environment; 0.1.0 left 0.70 with eight."""
+    env = OneStep() if n_lanes == 1 else SyncVectorEnv([OneStep] * n_lanes)
+    agent = CEC(env, epsilon=0.0, correction=0.3, distance_threshold=0.1, seed=0)
+    agent.memory.write_many([[0.0]], [1.0], action=[[0.5]])
+    agent._read_arrays()
+    agent.learn(total_episodes=8)
+    assert agent.memory.values.tolist() == [pytest.approx(0.7**8)]
+
+
+def test_defect_2_a_repeated_step_whose_row_was_replaced_is_written():
+    agent = CEC(OneStep(), epsilon=0.0, correction=0.3, distance_threshold=0.1, seed=0)
+    agent.memory.write_many([[0.0]], [0.5], action=[[0.5]])
+    agent._read_arrays()
+    first, second = agent.begin_episode(0), agent.begin_episode(1)
+    for episode, reward in ((first, 0.0), (second, 2.0)):
+        episode.act(np.zeros(1))
+        episode.record(reward)
+    # between the two ends, another episode puts a better row in the place of the one they followed
+    agent.memory.write_many([[0.05]], [0.9], action=[[-0.5]])
+    agent._read_arrays()
+    assert first.finish(np.zeros(1))["repeated"] == 0
+    assert agent.memory.values.tolist() == [np.float32(0.9)]
+    assert second.finish(np.zeros(1))["writes"] == 1
+    assert agent.memory.values.tolist() == [2.0]
+
+
+def test_defect_2_a_row_written_after_the_episode_began_is_corrected_when_followed():
+    agent = CEC(OneStep(), epsilon=0.0, correction=0.5, distance_threshold=0.1, seed=0)
+    agent.memory.write_many([[0.5]], [0.1], action=[[0.0]])
+    agent._read_arrays()
+    late = agent.begin_episode(0)
+    agent.memory.write_many([[0.0]], [0.8], action=[[0.5]])
+    agent._read_arrays()
+    assert late.act(np.zeros(1)) == np.float32(0.5)
+    late.record(0.0)
+    late.finish(np.zeros(1))
+    assert sorted(agent.memory.values.tolist()) == [np.float32(0.1), np.float32(0.4)]
+
+
+@pytest.mark.parametrize(("n_lanes", "n_episodes"), [(8, 9), (8, 3), (1, 5), (3, 7)])
+def test_defect_9_the_number_of_episodes_is_exact(n_lanes, n_episodes):
+    env = SyncVectorEnv([partial(Counting, lane, (3, 5)) for lane in range(n_lanes)])
+    agent = CEC(env, seed=0).learn(total_episodes=n_episodes)
+    assert agent.n_episodes == n_episodes
+    agent.learn(total_episodes=2)
+    assert agent.n_episodes == n_episodes + 2
+
+
+def test_choices_are_recorded_while_there_are_no_keys():
+    env = SyncVectorEnv([partial(Drift, 2, 10)] * 2)
+    agent = CEC(env, embedding=FrozenNormalizer(50), seed=0)
+    episode = agent.begin_episode(0)
+    episode.act(np.zeros(2))
+    assert episode._arrays.choices[0] == Choice.NO_NEIGHBOR
