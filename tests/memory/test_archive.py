@@ -299,7 +299,7 @@ def small_memory():
     return memory
 
 
-RELEASED = Path(__file__).parent.parent / "data" / "memory-0.1.0.scrub"
+RELEASED = Path(__file__).parent.parent / "data" / "0.1.0" / "memory.scrub"
 RELEASED_DIGEST = "f83e70ac89de42bedffdaf474003d98ee0b2dab36a69ee7b9031efd30e24ee73"
 
 
