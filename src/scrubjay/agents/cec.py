@@ -166,7 +166,7 @@ class CEC(MemoryAgent):
             threshold=threshold,
             # a share of the range, because a corrected value approaches the lowest one for ever
             worthless=lowest + 1e-6 * span if self.skip_worthless else -math.inf,
-            knows=not self.skip_worthless or span > 0,
+            knows=len(self.memory) > 0 and (not self.skip_worthless or span > 0),
             lowest=lowest,
             fading=fading,
             best=self.detour_cost is not None,

@@ -42,8 +42,11 @@ class Chain(Embedding):
         return zip(self.stages, sources, targets, strict=True)
 
     def embed(self, vector: Vector, out: Vector) -> None:
-        for stage, source, target in self._steps(vector, out):
-            stage.embed(source, target)
+        for stage in self.stages[:-1]:
+            between = np.empty(stage.key_dim)  # a buffer of its own: many threads may embed at once
+            stage.embed(vector, between)
+            vector = between
+        self.stages[-1].embed(vector, out)
 
     def observe(self, vector: Vector, out: Vector) -> None:
         for stage, source, target in self._steps(vector, out):
