@@ -49,7 +49,9 @@ from scrubjay.memory.writing import (
     RULES,
     Outcome,
     discounted_returns,
+    find_extremes,
     recency_order,
+    set_row_values,
     touch_rows,
     write_rows,
 )
@@ -140,6 +142,14 @@ class EpisodicMemory:
     def values(self) -> npt.NDArray[np.float32]:
         """(n,): the value of each row."""
         return read_only(self.table.values[: len(self)])
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The lowest and the highest value, (0, 0) while there is no row; it costs no scan."""
+        if len(self) == 0:
+            return 0.0, 0.0
+        lowest, highest = self.table.extremes[1]
+        return float(lowest), float(highest)
 
     @property
     def stamps(self) -> npt.NDArray[np.int64]:
@@ -323,11 +333,12 @@ class EpisodicMemory:
     def _grow(self, n_rows: int) -> None:
         self.tree.reserve(n_rows)
         self.table = grown_table(self.table, self._record, n_rows)
+        find_extremes(self.table)
 
     def set_values(self, rows: npt.ArrayLike, values: npt.ArrayLike) -> None:
         """Give rows new values, and new stamps in the order given; recency stays."""
         numbers = self._rows_here(rows)
-        self._set_values(numbers, self._rounded(values, len(numbers)))
+        set_row_values(self.table, numbers, self._rounded(values, len(numbers)))
 
     def _rounded(self, values: npt.ArrayLike, n: int) -> npt.NDArray[np.float32]:
         with np.errstate(over="ignore"):
@@ -335,11 +346,6 @@ class EpisodicMemory:
         if not np.isfinite(rounded).all():
             raise ValueError("values must be finite in float32: check them for NaN and infinity")
         return rounded
-
-    def _set_values(self, rows: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
-        self.table.values[rows] = values
-        self.table.stamps[rows] = self.clock + 1 + np.arange(len(rows))
-        self.table.counters[CLOCK] += len(rows)
 
     def touch(self, rows: npt.ArrayLike) -> None:
         """Make rows the most recent ones, the last of them the newest; stamps stay."""
@@ -430,6 +436,7 @@ class EpisodicMemory:
         self.table.links[order[1:], OLDER] = order[:-1]
         self.table.links[order[:-1], NEWER] = order[1:]
         self.table.counters[[N_ROWS, CLOCK, OLDEST, NEWEST]] = n, clock, *ends
+        find_extremes(self.table)
 
     def digest(self) -> str:
         """A hash of content and order: equal for two memories that behave the same from here on."""
@@ -487,6 +494,8 @@ class EpisodicMemory:
         check(n == 0 or self.stamps.max() <= self.clock, "a stamp is beyond the clock")
         check((self.table.written[:n] <= self.stamps).all(), "a row was written after its stamp")
         check(n <= self.capacity, "there are more rows than the capacity")
+        found = (float(self.values.min()), float(self.values.max())) if n else (0.0, 0.0)
+        check(self.value_range == found, f"value_range is {self.value_range}, not {found}")
 
     # ------------------------------------------------------------ errors
 

@@ -25,6 +25,12 @@ RESERVED = ("key", "keys", "value", "values", "rewards", "gamma", "last_value", 
 # Entries of `counters`.
 N_ROWS, CLOCK, OLDEST, NEWEST = 0, 1, 2, 3
 
+# Rows that share one pair of extremes.
+BLOCK = 64
+
+# Columns of `extremes`.
+LOWEST, HIGHEST = 0, 1
+
 # Columns of `links`.
 OLDER, NEWER = 0, 1
 
@@ -44,9 +50,13 @@ class TableArrays(NamedTuple):
     """(rows, bytes): the payload."""
     counters: npt.NDArray[np.int64]
     """Number of rows, clock, oldest row and newest row (-1 if none)."""
+    extremes: npt.NDArray[np.float32]
+    """(2 * blocks, 2): the lowest and highest value of each block of rows, and above them a binary
+    tree whose node 1 has those of all rows, so that no one ever has to scan for them."""
 
 
 def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
+    blocks = 1 << (-(-n_rows // BLOCK) - 1).bit_length()
     return TableArrays(
         np.zeros(n_rows, np.float32),
         np.zeros(n_rows, np.int64),
@@ -54,12 +64,14 @@ def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
         np.full((n_rows, 2), -1, np.int32),
         np.zeros((n_rows, record.itemsize), np.uint8),
         np.array([0, 0, -1, -1], np.int64),
+        np.tile(np.array([np.inf, -np.inf], np.float32), (2 * blocks, 1)),
     )
 
 
 def grown_table(table: TableArrays, record: np.dtype[Any], n_rows: int) -> TableArrays:
+    """A longer table with the same rows; its extremes must be found anew."""
     grown = empty_table(record, n_rows)
-    fill_front(table, grown)
+    fill_front(table[:-1], grown[:-1])
     return grown
 
 

@@ -6,7 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
-from scrubjay.memory.table import CLOCK, N_ROWS, NEWER, NEWEST, OLDER, OLDEST, TableArrays
+from scrubjay.memory.table import (
+    BLOCK,
+    CLOCK,
+    HIGHEST,
+    LOWEST,
+    N_ROWS,
+    NEWER,
+    NEWEST,
+    OLDER,
+    OLDEST,
+    TableArrays,
+)
 from scrubjay.memory.tree_arrays import STACK, TreeArrays
 from scrubjay.memory.tree_kernels import (
     Floats,
@@ -61,6 +72,7 @@ def write_rows(
     links: Rows,
     table_records: Bytes,
     counters: Ints,
+    extremes: Singles,
     capacity: int,
     threshold: float,
     rule: int,
@@ -81,7 +93,7 @@ def write_rows(
     nothing is written. (The arrays of tree and table come one by one, as in `query_key`.)
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    table = TableArrays(table_values, stamps, written, links, table_records, counters)
+    table = TableArrays(table_values, stamps, written, links, table_records, counters, extremes)
     key = np.empty(keys.shape[1], np.float32)
     if done == 0:
         bad: int = find_bad(keys, values, records, exponents, key)
@@ -129,6 +141,7 @@ def write_rows(
                 table.records[row, j] = records[i, j]
             counters[CLOCK] += 1
             table.stamps[row] = table.written[row] = counters[CLOCK]
+            update_extremes(table, row)
     return len(keys)
 
 
@@ -190,6 +203,42 @@ def touch_rows(table: TableArrays, rows: Ints) -> None:
     for row in rows:
         unlink(table, row)
         link_newest(table, row)
+
+
+@compiled(nogil=True)
+def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
+    """New values, and new stamps in the order given; rows stay as recent as they are."""
+    for i in range(len(rows)):
+        table.values[rows[i]] = values[i]
+        table.counters[CLOCK] += 1
+        table.stamps[rows[i]] = table.counters[CLOCK]
+        update_extremes(table, rows[i])
+
+
+@compiled(nogil=True)
+def update_extremes(table: TableArrays, row: int) -> None:
+    """Find the extremes of a row's block anew, and then those of the nodes above it that change."""
+    extremes = table.extremes
+    block = row // BLOCK
+    lowest, highest = np.float32(np.inf), np.float32(-np.inf)
+    for i in range(block * BLOCK, min(block * BLOCK + BLOCK, table.counters[N_ROWS])):
+        lowest, highest = min(lowest, table.values[i]), max(highest, table.values[i])
+    node = len(extremes) // 2 + block
+    while extremes[node, LOWEST] != lowest or extremes[node, HIGHEST] != highest:
+        extremes[node, LOWEST], extremes[node, HIGHEST] = lowest, highest
+        if node == 1:
+            return
+        sibling = node ^ 1
+        lowest = min(lowest, extremes[sibling, LOWEST])
+        highest = max(highest, extremes[sibling, HIGHEST])
+        node //= 2
+
+
+@compiled(nogil=True)
+def find_extremes(table: TableArrays) -> None:
+    """The extremes of all blocks, for a table that was made anew."""
+    for row in range(0, table.counters[N_ROWS], BLOCK):
+        update_extremes(table, row)
 
 
 @compiled(nogil=True)

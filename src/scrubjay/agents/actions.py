@@ -1,0 +1,178 @@
+"""Action codecs: what the environment executes, as numbers that a memory stores.
+
+A stored action is a short vector of float32. For a Box it is the action itself, so that what is
+stored is what was executed, bit for bit; for discrete spaces it holds the index.
+"""
+
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+Stored = npt.NDArray[np.float32]
+
+MAX_INDEX = 2**24  # the largest whole number up to which float32 has all of them
+
+
+class ActionCodec(Protocol):
+    """What a method needs to know of an action space.
+
+    Attributes:
+        size: Numbers in a stored action.
+        bounds: (2, size): the lowest and highest stored numbers.
+        discrete: Whether only whole numbers are actions.
+    """
+
+    size: int
+    bounds: Stored
+    discrete: bool
+
+    def decode(self, stored: Stored) -> Any:
+        """The action of one stored vector, as the environment wants it."""
+
+    def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
+        """The actions of many stored vectors, one a row."""
+
+    def encode(self, action: Any) -> Stored:
+        """The stored vector of an action of the environment."""
+
+    def default(self) -> Any:
+        """The action while nothing is known: the middle of a Box, the first discrete one."""
+
+
+class BoxCodec:
+    """A bounded Box, with bounds in float32 so that a stored action is the executed one exactly.
+
+    Rounding a bound to float32 may step over it (float32(0.1) > 0.1), so it is rounded inwards.
+    """
+
+    discrete = False
+
+    def __init__(self, space: gymnasium.spaces.Box) -> None:
+        if space.dtype not in (np.float32, np.float64):
+            raise TypeError(
+                f"expected a Box of float32 or float64 as the action space, got {space}: actions "
+                "are stored as float32"
+            )
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ValueError(
+                f"expected finite action bounds, got {space}: give the environment a bounded "
+                "action space, for example with gymnasium.wrappers.TransformAction(env, lambda "
+                "action: action, gymnasium.spaces.Box(-1.0, 1.0, env.action_space.shape))"
+            )
+        self.space = space
+        self.size = int(np.prod(space.shape))
+        self.bounds = np.stack(
+            [_inwards(np.ravel(space.low), np.inf), _inwards(np.ravel(space.high), -np.inf)]
+        )
+        self._is_plain = len(space.shape) == 1 and space.dtype == np.float32
+
+    def decode(self, stored: Stored) -> npt.NDArray[Any]:
+        if self._is_plain:
+            return stored.copy()
+        return stored.reshape(self.space.shape).astype(self.space.dtype)
+
+    def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
+        return stored.reshape(-1, *self.space.shape).astype(self.space.dtype)
+
+    def encode(self, action: Any) -> Stored:
+        array = np.asarray(action)
+        if array.shape != self.space.shape:
+            raise ValueError(f"expected an action of shape {self.space.shape}, got {array.shape}")
+        stored: Stored = array.astype(np.float32).ravel()
+        if not np.isfinite(stored).all():
+            raise ValueError(f"expected a finite action, got {action!r}")
+        return stored
+
+    def default(self) -> npt.NDArray[Any]:
+        return self.decode(self.bounds.sum(axis=0) / np.float32(2))
+
+
+class DiscreteCodec:
+    """A Discrete space: a stored action is the number of the action, counted from its start."""
+
+    discrete = True
+    size = 1
+
+    def __init__(self, space: gymnasium.spaces.Discrete) -> None:
+        if space.n > MAX_INDEX:
+            raise ValueError(f"expected at most {MAX_INDEX} discrete actions, got {space}")
+        self.space = space
+        self.bounds = np.array([[0], [space.n - 1]], np.float32)
+
+    def decode(self, stored: Stored) -> Any:
+        return self.space.dtype.type(self.space.start + int(stored[0]))
+
+    def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
+        return stored[:, 0].astype(self.space.dtype) + self.space.start
+
+    def encode(self, action: Any) -> Stored:
+        if not self.space.contains(np.asarray(action)[()]):
+            raise ValueError(f"expected an action of {self.space}, got {action!r}")
+        return np.array([int(action) - int(self.space.start)], np.float32)
+
+    def default(self) -> Any:
+        return self.decode(self.bounds[0])
+
+
+class MultiDiscreteCodec:
+    """A MultiDiscrete space: a stored action has the number of each part."""
+
+    discrete = True
+
+    def __init__(self, space: gymnasium.spaces.MultiDiscrete) -> None:
+        if int(np.max(space.nvec)) > MAX_INDEX:
+            raise ValueError(f"expected at most {MAX_INDEX} actions in each part, got {space}")
+        self.space = space
+        self.size = int(np.prod(space.nvec.shape))
+        high = np.ravel(space.nvec).astype(np.float32) - 1
+        self.bounds = np.stack([np.zeros_like(high), high])
+
+    def decode(self, stored: Stored) -> npt.NDArray[Any]:
+        return self.decode_many(stored[None])[0]
+
+    def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
+        shaped = stored.reshape(-1, *self.space.nvec.shape).astype(self.space.dtype)
+        return np.asarray(shaped + self.space.start)
+
+    def encode(self, action: Any) -> Stored:
+        array = np.asarray(action, self.space.dtype)
+        if not self.space.contains(array):
+            raise ValueError(f"expected an action of {self.space}, got {action!r}")
+        return np.asarray(np.ravel(array - self.space.start), np.float32)
+
+    def default(self) -> npt.NDArray[Any]:
+        return self.decode(self.bounds[0])
+
+
+CODECS: dict[type[gymnasium.Space[Any]], Any] = {
+    gymnasium.spaces.Box: BoxCodec,
+    gymnasium.spaces.Discrete: DiscreteCodec,
+    gymnasium.spaces.MultiDiscrete: MultiDiscreteCodec,
+}
+
+
+def make_codec(space: gymnasium.Space[Any], method: str) -> ActionCodec:
+    """The codec of an action space.
+
+    Args:
+        space: The environment's action space.
+        method: The method's name, for the message.
+
+    Raises:
+        TypeError: If there is no codec for this kind of space.
+    """
+    for kind, codec in CODECS.items():
+        if isinstance(space, kind):
+            made: ActionCodec = codec(space)
+            return made
+    known = ", ".join(kind.__name__ for kind in CODECS)
+    raise TypeError(f"{method} acts in the spaces {known}; expected one of them, got {space}")
+
+
+def _inwards(bound: npt.NDArray[Any], inside: float) -> Stored:
+    wide = bound.astype(np.float64)
+    rounded = wide.astype(np.float32)
+    outside = rounded < wide if inside > 0 else rounded > wide
+    return np.where(outside, np.nextafter(rounded, np.float32(inside)), rounded).astype(np.float32)
