@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import scrubjay
 from scrubjay.compiled import PACKAGES, stamp
 
@@ -53,3 +55,83 @@ def test_all_compiled_functions_are_in_the_stamp():
     direct = [path for path in SOURCE.rglob("*.py") if "import njit" in path.read_text("utf-8")]
     assert [path.name for path in direct] == ["compiled.py"]
     assert len(stamp()) == 64
+
+
+# ---------------------------------------------------------------- caches that fail
+
+TRAINING = """
+import gymnasium as gym
+import numpy as np
+from scrubjay.agents import CEC
+from scrubjay.agents.decision import decide
+from scrubjay.embedding import RunningNormalizer
+
+class Walk(gym.Env):
+    observation_space = gym.spaces.Box(-2.0, 2.0, (2,), np.float64)
+    action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.point, self.time = self.np_random.uniform(-1, 1, 2), 0
+        return self.point.copy(), {}
+
+    def step(self, action):
+        self.point, self.time = np.clip(self.point + 0.3 * action, -2, 2), self.time + 1
+        return self.point.copy(), float(self.point[0]), self.time >= 25, False, {}
+
+agent = CEC(Walk(), embedding=RunningNormalizer(), seed=1).learn(300)
+print(agent.memory.digest(), len(decide.stats.cache_hits))
+"""
+
+
+def train(folder: Path, **variables: str) -> tuple[str, int]:
+    """Train in another process; the digest of its memory and how often `decide` was cached."""
+    surroundings = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    }
+    surroundings |= {"PYTHONPATH": str(folder), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", TRAINING],
+        env=surroundings, cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    digest, hits = done.stdout.split()
+    return digest, int(hits)
+
+
+@pytest.fixture(scope="module")
+def cached(tmp_path_factory):
+    """A cache folder that a training has filled, and the digest of that training."""
+    folder = tmp_path_factory.mktemp("cache")
+    digest, hits = train(SOURCE.parent, NUMBA_CACHE_DIR=str(folder))
+    assert hits == 0
+    return folder, digest
+
+
+def test_defect_15_training_needs_no_folder_for_the_cache(cached, tmp_path):
+    """Files in the place of folders: they stop even root, whom permissions do not bind."""
+    copy = tmp_path / "scrubjay"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (copy, *(path for path in copy.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()
+    (tmp_path / "no_home").touch()
+    digest, hits = train(tmp_path, HOME=str(tmp_path / "no_home" / "user"))
+    assert (digest, hits) == (cached[1], 0)
+    assert not list(tmp_path.rglob("*.nb*"))
+
+
+def test_defect_15_a_damaged_cache_is_rebuilt(cached):
+    """Of one function the index is cut off, of the next the code, each at another length."""
+    folder, expected = cached
+    indexes = sorted(folder.rglob("*.nbi"))
+    assert len(indexes) > 20
+    for i, index in enumerate(indexes):
+        codes = sorted(index.parent.glob(f"{index.name.removesuffix('.nbi')}.*.nbc"))
+        assert codes
+        for path in [index] if i % 2 else codes:
+            size = path.stat().st_size
+            os.truncate(path, (0, 1, size // 3, 2 * size // 3, size - 1)[i // 2 % 5])
+    assert train(SOURCE.parent, NUMBA_CACHE_DIR=str(folder)) == (expected, 0)
+    assert train(SOURCE.parent, NUMBA_CACHE_DIR=str(folder)) == (expected, 1)

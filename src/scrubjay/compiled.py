@@ -2,8 +2,12 @@
 
 Numba compares a function's own file alone. What the function calls, and the constants it reads, are
 compiled into it from other files: after an update of one of those, old code would go on running.
+
+The cache only saves time: where no folder is writable functions are compiled without it, and a
+damaged file in it is compiled anew.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable
 from hashlib import sha256
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.caching import FunctionCache
 
 PACKAGES = ("agents", "embedding", "envs", "memory")
 """Those that have compiled functions."""
@@ -20,14 +25,41 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function when it is first called, and keep that until any of the sources change."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        kernel = njit(cache=True, **options)(function)
-        # nothing to stamp where Numba is switched off or finds no folder to write to
-        file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-        if file is not None:
-            file._source_stamp = stamp()
+        kernel = njit(**options)(function)
+        if hasattr(kernel, "enable_caching"):  # a plain function where Numba is switched off
+            # Numba raises RuntimeError where it finds no writable folder
+            with contextlib.suppress(RuntimeError):
+                kernel._cache = SourceCache(function)
         return kernel
 
     return decorate
+
+
+class SourceCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache on disk, valid for one state of all sources; its failures are ignored."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file._source_stamp = stamp()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # unpickling damaged bytes can raise anything
+            self._start_again()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        # the disk may be full, or the folder not writable any more
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+
+    def _start_again(self) -> None:
+        """Forget the files: saving reads the index, which may be the damaged one."""
+        try:
+            self.flush()
+        except OSError:
+            self.disable()
 
 
 @functools.cache

@@ -1,6 +1,5 @@
 """One decision at a time: who is near, with what probability, and what is executed."""
 
-import math
 from itertools import pairwise
 
 import gymnasium as gym
@@ -11,7 +10,7 @@ from probes import Corridor, Drift, Mixed
 from scrubjay.agents import CEC
 from scrubjay.agents.action_box import ActionBox
 from scrubjay.agents.cec_episode import episode_arrays
-from scrubjay.agents.decision import Choice, Draws, choose_action, sample_softmax
+from scrubjay.agents.decision import NOT_ASKED, Choice, Draws, choose_action, sample_softmax
 from scrubjay.embedding import SelectKeys
 
 
@@ -121,7 +120,7 @@ def test_a_uniform_action_when_nobody_is_near():
     assert action.tolist() == [-1 + 0.25 * 4, 7.5]
     assert distance == pytest.approx(0.1, rel=1e-6)
     choice, action, distance = decide(CEC(Plane()), [0, 0], uniforms=(0, 0, 0, 0))
-    assert (choice, action.tolist(), distance) == (Choice.NO_NEIGHBOR, [-1, 0], math.inf)
+    assert (choice, action.tolist(), distance) == (Choice.NO_NEIGHBOR, [-1, 0], NOT_ASKED)
 
 
 def test_noise_is_scaled_to_the_box_and_clipped():

@@ -68,7 +68,7 @@ def test_good_settings_at_the_edge_are_taken():
         (with_actions(gym.spaces.MultiBinary(3)), TypeError, r"Box.*MultiBinary\(3\)"),
         (with_actions(gym.spaces.Box(0, 9, (2,), np.int64)), TypeError, r"float32.*int64"),
         (with_actions(gym.spaces.Box(0, 9, (2,), np.float16)), TypeError, r"float32.*float16"),
-        (with_actions(gym.spaces.Box(-np.inf, 1, (1,))), ValueError, r"finite.*inf.*Rescale"),
+        (with_actions(gym.spaces.Box(-np.inf, 1, (1,))), ValueError, r"finite.*inf.*Transform"),
         (42, TypeError, r"environment.*int came"),
         (None, TypeError, r"environment.*NoneType came"),
     ],
@@ -76,6 +76,24 @@ def test_good_settings_at_the_edge_are_taken():
 def test_environments_that_cannot_be_acted_in(env, error, message):
     with pytest.raises(error, match=f"(?s){message}"):
         CEC(env)
+
+
+class Unbounded(Corridor):
+    def __init__(self, dtype=np.float32):
+        super().__init__()
+        self.action_space = gym.spaces.Box(-np.inf, np.inf, (2,), dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_defect_18_the_hint_for_unbounded_actions_works(dtype):
+    """The message ends with a line of code, which is run here as it is."""
+    env = Unbounded(dtype)
+    with pytest.raises(ValueError, match="for example") as caught:
+        CEC(env)
+    line = str(caught.value).partition("for example: env = ")[2]
+    wrapped = eval(line, {"gymnasium": gym, "numpy": np, "env": env})
+    agent = CEC(wrapped).learn(30)
+    assert wrapped.action_space.contains(agent.predict(np.zeros(1, np.float32))[0])
 
 
 def test_discrete_observations_are_refused():

@@ -299,6 +299,78 @@ def test_agents_that_were_given_the_same_embedding_do_not_disturb_each_other():
     assert_same_agent(first, whole.learn(200))
 
 
+# ---------------------------------------------------------------- fitted embeddings
+
+
+def test_defect_17_the_embedding_of_another_agent_keeps_what_it_knows():
+    first = CEC(Drift(), embedding=Chain([RandomProjection(3), RunningNormalizer()]), seed=1)
+    known = first.learn(200).embedding.state()
+    second = CEC(Drift(), embedding=first.embedding, seed=2)
+    for name, array in second.embedding.state().items():
+        np.testing.assert_array_equal(array, known[name])
+    second.learn(100)
+    np.testing.assert_array_equal(first.embedding.state()["1/mean"], known["1/mean"])
+
+
+def test_defect_17_a_normaliser_fitted_by_hand_is_ready_at_once():
+    embedding = FrozenNormalizer(20)
+    embedding.bind((np.full(2, -10.0), np.full(2, 10.0)), 0)
+    for vector in np.random.default_rng(0).normal(3.0, 2.0, (50, 2)):
+        embedding.observe(vector, np.empty(2))
+    embedding.end_episode()
+    agent = CEC(Drift(), embedding=embedding)
+    assert agent.embedding.ready
+    np.testing.assert_array_equal(agent.embedding.state()["mean"], embedding.state()["mean"])
+    agent.learn(1)
+    assert len(agent.memory) > 0
+
+
+@pytest.mark.parametrize("stage", [RunningNormalizer(), Chain([RunningNormalizer()])])
+def test_defect_17_an_embedding_fitted_to_another_dimension_is_refused(stage):
+    fitted = CEC(Drift(), embedding=stage).learn(50).embedding
+    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*give a new one"):
+        CEC(Drift(3), embedding=fitted)
+
+
+def test_an_embedding_that_knows_nothing_fits_everywhere():
+    used = CEC(Drift()).learn(50).embedding
+    assert CEC(Drift(3), embedding=used).embedding.key_dim == 3
+
+
+# ---------------------------------------------------------------- subclasses
+
+
+class Unnamed(CEC):
+    """Saves under the name that it inherits."""
+
+
+class Named(CEC):
+    name = "cec named for this test"
+
+
+@pytest.mark.parametrize("cls", [Unnamed, Named])
+def test_defect_17_a_subclass_loads_itself(cls, tmp_path):
+    agent = cls(Drift(), seed=6).learn(100)
+    agent.save(tmp_path / "agent.scrub")
+    loaded = cls.load(tmp_path / "agent.scrub")
+    assert type(loaded) is cls
+    assert_same_agent(agent, loaded)
+    assert type(CEC.load(tmp_path / "agent.scrub")) is (CEC if cls is Unnamed else Named)
+
+
+def test_defect_17_loading_says_which_class_is_needed(tmp_path):
+    path = tmp_path / "agent.scrub"
+    make().learn(50).save(path)
+    with pytest.raises(ArchiveError, match=r"agent\.scrub.*saved by CEC.*use CEC\.load"):
+        Named.load(path)
+    manifest, arrays = read_archive(path, "agent")
+    del manifest["format"], manifest["schema"]
+    write_archive(path, {**manifest, "agent": "cec-of-someone"}, arrays)
+    for cls in (CEC, Named, MemoryAgent):
+        with pytest.raises(ArchiveError, match=r"name = 'cec-of-someone'.*import the module"):
+            cls.load(path)
+
+
 def test_gym_make_ids_keep_their_time_limit():
     env = gym.make("scrubjay/GrowingTree-v0")
     assert CEC(env, epsilon=1.0, noise_std=0).learn(1).num_timesteps <= 200

@@ -1,16 +1,20 @@
 """What the paper's rule does not have: each part alone, and all together."""
 
+import json
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probes import Drift
 from scrubjay.agents import CEC, CECPlus
 from scrubjay.agents.backup import back_up, going_on, median_step
 from scrubjay.agents.cec_episode import untraced
 from scrubjay.agents.decision import BEST, FOLLOWED, REPEATED, Choice, duration
 from scrubjay.embedding import Chain, FrozenNormalizer, GoalDifference, Periodic
+from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
 
 
 class Line(gym.Env):
@@ -382,6 +386,33 @@ def test_angles_have_no_seam():
 def test_wrong_angles_are_refused(dimensions):
     with pytest.raises(ValueError, match="dimensions"):
         Periodic(dimensions).bind((np.zeros(2), np.ones(2)), 0)
+
+
+@pytest.mark.parametrize("periodic", [(), (1,), (1, 0)])
+def test_defect_17_angles_are_saved_and_come_back(periodic, tmp_path):
+    agent = CECPlus(Drift(), periodic=periodic, seed=2).learn(1500)
+    config = json.loads(json.dumps(agent.config()))
+    assert config.get("periodic", []) == list(periodic)
+    again = CECPlus.from_config(Drift(), config)
+    assert (again.periodic, again.config()) == (periodic, agent.config())
+    agent.save(tmp_path / "agent.scrub")
+    loaded = CECPlus.load(tmp_path / "agent.scrub", env=Drift())
+    assert (loaded.periodic, loaded.config()) == (periodic, agent.config())
+    assert memory_of(loaded.learn(300)) == memory_of(agent.learn(300))
+
+
+def test_defect_17_a_file_of_0_1_0_that_does_not_name_its_angles_loads(tmp_path):
+    agent = CECPlus(Drift(), periodic=[1], seed=2).learn(1500)
+    agent.save(tmp_path / "agent.scrub")
+    manifest, arrays = read_archive(tmp_path / "agent.scrub", "agent")
+    del manifest["format"], manifest["schema"], manifest["config"]["periodic"]
+    write_archive(tmp_path / "old.scrub", manifest, arrays)
+    loaded = CECPlus.load(tmp_path / "old.scrub")
+    assert loaded.config() == agent.config()
+    manifest["config"]["periodic"] = [0]
+    write_archive(tmp_path / "contradiction.scrub", manifest, arrays)
+    with pytest.raises(ArchiveError, match=r"contradiction\.scrub.*periodic dimensions"):
+        CECPlus.load(tmp_path / "contradiction.scrub")
 
 
 def test_wrong_settings_are_refused():

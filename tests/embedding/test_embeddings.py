@@ -12,7 +12,9 @@ from scrubjay.embedding import (
     Chain,
     Embedding,
     FrozenNormalizer,
+    GoalDifference,
     Identity,
+    Periodic,
     RandomProjection,
     RunningNormalizer,
     SelectKeys,
@@ -337,3 +339,77 @@ def test_an_embedding_of_ones_own_is_found_by_its_name():
 
     assert isinstance(load_embedding(Doubled().config()), Doubled)
     assert isinstance(Doubled(), Embedding)
+
+
+# ---------------------------------------------------------------- classes of one's own
+
+
+def test_defect_17_a_class_without_a_name_of_its_own_is_not_saved_as_its_parent():
+    class Shifted(RunningNormalizer):
+        pass
+
+    stage = bound(Shifted())
+    observe(stage, np.ones(3))
+    for unnamed in (stage, Chain([Identity(), stage])):
+        with pytest.raises(AttributeError, match=r'Shifted has no name.*name = "shifted"'):
+            unnamed.config()
+
+    class Named(Shifted):
+        name = "named for this test"
+
+    assert type(load_embedding(Named().config())) is Named
+
+
+def test_defect_17_two_classes_of_one_name_are_refused():
+    def define():
+        class Twin(Identity):
+            name = "twin for this test"
+
+        return Twin
+
+    define()
+    again = define()  # a cell of a notebook is run again
+    assert type(load_embedding({"name": "twin for this test"})) is again
+    with pytest.raises(TypeError, match=r"'twin for this test' already.*Twin.*Another"):
+
+        class Another(Identity):
+            name = "twin for this test"
+
+    with pytest.raises(TypeError, match=r"'identity' already.*Mine"):
+
+        class Mine(Identity):
+            name = "identity"
+
+    assert type(load_embedding({"name": "identity"})) is Identity
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        GoalDifference(),
+        SelectKeys(["goal"]),
+        Chain([GoalDifference(), RunningNormalizer()]),
+    ],
+)
+def test_defect_17_what_reads_the_observation_must_be_the_first_stage(stage):
+    name = type(stage).__name__
+    with pytest.raises(ValueError, match=f"first stage.*{name} must be the first stage"):
+        Chain([RunningNormalizer(), stage])
+    Chain([stage, RunningNormalizer()])
+    Chain([RunningNormalizer(), Chain([RunningNormalizer(), Identity()])])
+
+
+@pytest.mark.parametrize("dimensions", [[1.5], ["1"], [None], [True]])
+def test_defect_14_angles_are_whole_numbers(dimensions):
+    with pytest.raises(ValueError, match="dimensions must be a whole number"):
+        Periodic(dimensions)
+
+
+def test_a_state_that_does_not_fit_changes_nothing():
+    stage = trained(lambda: FrozenNormalizer(30))
+    before = stage.state()
+    for name, value in (("variance", 0.0), ("mean", np.nan), ("count", -1.0)):
+        with pytest.raises(ValueError, match=name):
+            stage.restore({**before, name: np.full_like(before[name], value)})
+    for name, array in stage.state().items():
+        np.testing.assert_array_equal(array, before[name])

@@ -219,6 +219,8 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
         ("manifest.json", None, "manifest.json is missing"),
         ("config.json", "", "config.json is damaged"),
         ("config.json", None, "config.json is missing"),
+        # defect 13: deeply nested JSON
+        ("config.json", "[" * 100_000, "config.json is damaged"),
         ("eval.csv", None, "evaluation at step 4000, but eval.csv ends at step 0"),
         ("eval.csv", "", "evaluation at step 4000, but eval.csv ends at step 0"),
         ("episodes.csv", None, "after 40 episodes, but episodes.csv has 0"),

@@ -146,6 +146,10 @@ FAULTS = {
         "unknown npy version",
     ),
     "no npy": (with_array("flags", b"hello"), "damaged"),
+    "defect 14: header that does not end": (
+        with_array("flags", npy(ARRAYS["flags"]).replace(b"(2,)", b"((2,")),
+        "damaged",
+    ),
     "too short": (
         with_array("flags", npy(ARRAYS["flags"])[:-1]),
         "size it declares",

@@ -199,6 +199,8 @@ def test_a_folder_below_a_file_cannot_be_made(tmp_path):
         (lambda f: (f / "manifest.json").write_text('{"schema": 7}'), "newer.*upgrade"),
         (lambda f: (f / "config.json").write_bytes(b"\xff\xfe"), "damaged"),
         (lambda f: (f / "config.json").unlink(), "not a run folder"),
+        # defect 13: deeply nested JSON
+        (lambda f: (f / "config.json").write_text("[" * 100_000), "damaged"),
     ],
 )
 def test_what_is_not_a_run_says_so(damage, message, tmp_path):

@@ -28,7 +28,9 @@ class ActionBox:
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(
                 f"CEC needs finite action bounds to scale its noise, this environment has {space}; "
-                "gymnasium.wrappers.RescaleAction may help"
+                "choose some, for example: env = gymnasium.wrappers.TransformAction(env, lambda "
+                f"action: action, gymnasium.spaces.Box(-1.0, 1.0, {space.shape}, "
+                f"numpy.{space.dtype}))"
             )
         self.space = space
         self.size = int(np.prod(space.shape))
@@ -41,6 +43,11 @@ class ActionBox:
         if self._is_plain:
             return action.copy()
         return action.reshape(self.space.shape).astype(self.space.dtype)
+
+    def check_stored(self, actions: Bounds) -> None:
+        """Refuse stored actions, one a row, that the environment would not take."""
+        if not ((self.low <= actions) & (actions <= self.high)).all():
+            raise ValueError(f"there are stored actions outside of {self.space}")
 
     def centre(self) -> npt.NDArray[Any]:
         return self.executed((self.low + self.high) / np.float32(2))

@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
+from scrubjay.agents.action_box import ActionBox
 from scrubjay.agents.spaces import build_space, describe_space
 from scrubjay.embedding import Embedding, Identity
+from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
 from scrubjay.training import Callback, Episode, Logger, train
@@ -72,7 +74,7 @@ class MemoryAgent(ABC):
             self._default_embedding() if embedding is None else embedding
         )
         self._flattener = self.embedding.flattener(self.observation_space)
-        self.embedding.bind(self._flattener.bounds, self.seed)
+        bind_keeping_state(self.embedding, self._flattener.bounds, self.seed)
         self.num_timesteps = 0
         self.n_episodes = 0
         self.n_dropped_episodes = 0
@@ -273,7 +275,17 @@ class MemoryAgent(ABC):
         try:
             agent: Self = _build(cls, manifest, arrays)
             agent._restore(manifest, arrays)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except ArchiveError as error:
+            raise ArchiveError(f"cannot load {path}: {error}") from error
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             raise ArchiveError(f"cannot load {path}: {type(error).__name__}: {error}") from error
         if env is not None:
             agent.set_env(env)
@@ -281,13 +293,35 @@ class MemoryAgent(ABC):
 
     def _restore(self, manifest: Mapping[str, Any], arrays: Arrays) -> None:
         counters = manifest["counters"]
-        self.num_timesteps = int(counters["num_timesteps"])
-        self.n_episodes = int(counters["n_episodes"])
-        self.n_dropped_episodes = int(counters["n_dropped_episodes"])
-        self._next_episodes = {int(key): int(n) for key, n in counters["next_episodes"].items()}
+        self.num_timesteps = _count(counters["num_timesteps"])
+        self.n_episodes = _count(counters["n_episodes"])
+        self.n_dropped_episodes = _count(counters["n_dropped_episodes"])
+        self._next_episodes = {
+            _count(int(key)): _count(n) for key, n in counters["next_episodes"].items()
+        }
         self.embedding.restore(_below(arrays, "embedding/"))
-        self._set_memory(EpisodicMemory.from_state(manifest["memory"], _below(arrays, "memory/")))
-        self._held = _split(_below(arrays, "held/"))
+        memory = EpisodicMemory.from_state(manifest["memory"], _below(arrays, "memory/"))
+        held = _split(_below(arrays, "held/"), self._flattener.size, ActionBox(self.action_space))
+        self._check_memory(memory, held)
+        self._set_memory(memory)
+        self._held = held
+
+    def _check_memory(self, memory: EpisodicMemory, held: list[HeldEpisode]) -> None:
+        """Refuse a memory that this agent, with its settings, cannot have made."""
+        expected, found = _layout(self.memory), _layout(memory)
+        if self.memory.distance_threshold == 0:  # it is measured in the first episodes
+            del expected["distance_threshold"]
+        for name, value in expected.items():
+            if found[name] != value:
+                raise ArchiveError(
+                    f"its settings and its memory contradict each other: {name} is {value} and "
+                    f"{found[name]}"
+                )
+        ActionBox(self.action_space).check_stored(memory.columns["action"])
+        if len(memory) > 0 and not self.embedding.ready:
+            raise ArchiveError("its memory has rows, but its embedding has no keys yet")
+        if held and self.embedding.ready and memory.distance_threshold > 0:
+            raise ArchiveError("it has episodes that wait for keys, but its embedding is ready")
 
     def _set_memory(self, memory: EpisodicMemory) -> None:
         self.memory = memory
@@ -309,25 +343,84 @@ def _columns(held: list[HeldEpisode]) -> dict[str, tuple[npt.NDArray[Any], ...]]
     return dict(zip(HeldEpisode._fields, zip(*held, strict=True), strict=True))
 
 
-def _split(arrays: Mapping[str, npt.NDArray[Any]]) -> list[HeldEpisode]:
-    """The episodes that `_join` put end to end."""
+def _split(
+    arrays: Mapping[str, npt.NDArray[Any]], observation_size: int, box: ActionBox
+) -> list[HeldEpisode]:
+    """The episodes that `_join` put end to end, checked."""
     if not arrays:
         return []
-    ends = np.cumsum(arrays["lengths"])[:-1]
+    lengths = arrays["lengths"]
+    if lengths.ndim != 1 or lengths.dtype != np.int64 or not len(lengths) or lengths.min() < 1:
+        raise ArchiveError(f"held episodes have the lengths {lengths}")
+    n = sum(lengths.tolist())
+    expected = {
+        "vectors": (np.dtype(np.float64), (n, observation_size)),
+        "actions": (np.dtype(np.float32), (n, box.size)),
+        "rewards": (np.dtype(np.float64), (n,)),
+    }
+    if arrays.keys() != {"lengths", *expected}:
+        raise ArchiveError(f"held episodes have the arrays {sorted(arrays)}")
+    for name, description in expected.items():
+        if (arrays[name].dtype, arrays[name].shape) != description:
+            raise ArchiveError(
+                f"held {name} have {arrays[name].dtype} of shape {arrays[name].shape}, expected "
+                f"{description[0]} of shape {description[1]}"
+            )
+        if not np.isfinite(arrays[name]).all():
+            raise ArchiveError(f"held {name} have numbers that are not finite")
+    box.check_stored(arrays["actions"])
+    ends = np.cumsum(lengths)[:-1]
     parts = [np.split(arrays[name], ends) for name in HeldEpisode._fields]
     return [HeldEpisode(*episode) for episode in zip(*parts, strict=True)]
 
 
 def _build(cls: type[Any], manifest: Mapping[str, Any], arrays: Arrays) -> Any:
-    name = manifest["agent"]
-    found = _AGENTS.get(name)
-    if found is None or not issubclass(found, cls):
-        raise ArchiveError(f"it holds an agent of kind {name!r}, not {cls.__name__}")
+    found = _find_class(cls, manifest["agent"])
     spaces = _below(arrays, "spaces/")
     described = manifest["spaces"]
     observation = build_space(described["observation"], spaces, "observation")
     action = build_space(described["action"], spaces, "action")
     return found.from_config(Spaces(observation, action), manifest["config"])
+
+
+def _find_class(cls: type[Any], name: Any) -> type[Any]:
+    """The class that saved a file: `cls` itself if it saves under that name, or a subclass."""
+    # a subclass without a name of its own saves under the one that it inherits
+    if name == getattr(cls, "name", None):
+        return cls
+    found = _AGENTS.get(name)
+    if found is None:
+        raise ArchiveError(
+            f"it was saved by an agent with name = {name!r}, and no such class is known: import "
+            "the module that defines it, or call load on that class"
+        )
+    if not issubclass(found, cls):
+        raise ArchiveError(
+            f"it was saved by {found.__name__}, which is no {cls.__name__}: "
+            f"use {found.__name__}.load"
+        )
+    return found
+
+
+def _layout(memory: EpisodicMemory) -> dict[str, Any]:
+    """What the settings of an agent say about its memory."""
+    return {
+        "key_dim": memory.key_dim,
+        "capacity": memory.capacity,
+        "distance_threshold": memory.distance_threshold,
+        "rule": memory.rule,
+        "recency": memory.recency,
+        "columns": {
+            name: (column.shape[1:], column.dtype.name)
+            for name, column in memory.column_arrays.items()
+        },
+    }
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ArchiveError(f"a counter must be a whole number of at least 0, got {value!r}")
+    return value
 
 
 def _check_embedding(embedding: Any) -> Embedding:
@@ -374,6 +467,8 @@ def check_count(name: str, value: Any) -> int:
     """A whole number of at least 1, or an error that says so."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1; {value!r} came")
+    if value >= 1 << 31:
+        raise ValueError(f"{name} must be below 2^31; {value!r} came")
     return int(value)
 
 

@@ -6,12 +6,14 @@ noise. After each episode, backwards: what is far from everything known is added
 than what is known replaces it (Eqs. 3 and 4). No network, no gradient.
 """
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from scrubjay.agents.action_box import ActionBox
 from scrubjay.agents.backup import back_up_episode, median_step, still_in_place
@@ -39,13 +41,11 @@ from scrubjay.agents.decision import (
     EpisodeArrays,
     Rule,
     decide,
-    duration,
     greedy_row,
-    is_finite,
 )
 from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule, as_schedule
-from scrubjay.embedding import Embedding, load_embedding
+from scrubjay.embedding import Embedding, FrozenNormalizer, load_embedding
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.randomness import Stream, generator
@@ -376,18 +376,26 @@ class CEC(MemoryAgent):
         return cls(env, **arguments)
 
     def warm_up(self) -> None:
-        """Compile everything that training calls: an episode of a copy that nobody keeps."""
-        copy = self.from_config(Spaces(self.observation_space, self.action_space), self.config())
-        zeros = np.zeros(self.embedding.key_dim)
-        episode = copy.begin_episode(0)
-        episode.choose(zeros)
-        episode.record(0.0)
-        episode.choose(zeros)
-        episode.record(0.0)
-        copy._learn_from(episode.taken())
-        is_finite(zeros)
-        duration(0.0, copy.hold)
-        greedy_row(*copy._tree, copy._values, *copy._flat_rule, zeros)
+        """Compile everything that training and `predict` call.
+
+        A second agent with the same settings does all of it once. Its embedding is one that soon
+        has keys, so that its first episode is without keys and its second with them.
+        """
+        self.embedding.warm_up()
+        template = copy.copy(self)
+        template.embedding, template.distance_threshold = FrozenNormalizer(2), "step"
+        observations = spaces.Box(-1.0, 1.0, (self.embedding.key_dim,), np.float64)
+        agent = self.from_config(Spaces(observations, self.action_space), template.config())
+        observation = np.zeros(self.embedding.key_dim)
+        for environment in range(2):
+            episode = agent.begin_episode(environment)
+            for _ in range(2):
+                episode.act(observation)
+                episode.record(0.0)
+            episode.finish(observation)
+        agent.predict(observation, deterministic=True)
+        agent.predict(observation)
+        agent.memory.recency_order()  # for checkpoints
 
 
 class Update(NamedTuple):

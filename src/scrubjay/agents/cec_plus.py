@@ -42,15 +42,30 @@ class CECPlus(CEC):
     name = "cec-plus"
 
     def __init__(self, env: Any, *, periodic: Sequence[int] = (), **settings: Any) -> None:
-        if periodic and settings.get("embedding") is not None:
-            raise ValueError("periodic dimensions are for the default embedding: give one of both")
-        self.periodic = tuple(periodic)
+        self._periodic = tuple(periodic)
         super().__init__(env, **{**DEFAULTS, **settings})
+        # `config` has both, and they agree
+        if self._periodic not in ((), self.periodic):
+            raise ValueError(
+                "periodic dimensions are for the default embedding: give one of both, or an "
+                f"embedding with Periodic({list(self._periodic)})"
+            )
+
+    @property
+    def periodic(self) -> tuple[int, ...]:
+        """The dimensions that the embedding takes as angles."""
+        stages = self.embedding.stages if isinstance(self.embedding, Chain) else (self.embedding,)
+        return tuple(i for stage in stages if isinstance(stage, Periodic) for i in stage.dimensions)
+
+    def config(self) -> dict[str, Any]:
+        # left out where there are none, as in files that are older than this entry
+        periodic = {"periodic": list(self.periodic)} if self.periodic else {}
+        return {**super().config(), **periodic}
 
     def _default_embedding(self) -> Embedding:
         stages: list[Embedding] = [FrozenNormalizer(1000)]
-        if self.periodic:
-            stages.insert(0, Periodic(self.periodic))
+        if self._periodic:
+            stages.insert(0, Periodic(self._periodic))
         if has_goals(self.observation_space):
             stages.insert(0, GoalDifference())
         return stages[0] if len(stages) == 1 else Chain(stages)

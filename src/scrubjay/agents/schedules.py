@@ -16,6 +16,13 @@ class LinearSchedule:
     steps: int
 
     def __post_init__(self) -> None:
+        if not all(_is_number(value) for value in (self.start, self.end, self.steps)):
+            raise TypeError(f"a schedule is made of three numbers, {self} came")
+        if self.steps != int(self.steps):
+            raise ValueError(f"a schedule needs a whole number of steps, {self.steps} came")
+        # compiled code would be compiled again for an int
+        object.__setattr__(self, "start", float(self.start))
+        object.__setattr__(self, "end", float(self.end))
         if not (0.0 <= self.start <= 1.0 and 0.0 <= self.end <= 1.0):
             raise ValueError(f"epsilon must stay between 0 and 1, {self} came")
         if self.steps < 1:
@@ -43,3 +50,7 @@ def as_schedule(value: Any) -> LinearSchedule:
     raise TypeError(
         f"epsilon is a number, (start, end, steps) or a LinearSchedule; {type(value).__name__} came"
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

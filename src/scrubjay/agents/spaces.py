@@ -34,9 +34,22 @@ def build_space(
     """The space of a description made by `describe_space`."""
     if "dict" in description:
         parts = [
-            (key, build_space(part, arrays, f"{prefix}/{index}"))
+            (_entry_name(key), build_space(part, arrays, f"{prefix}/{index}"))
             for index, (key, part) in enumerate(description["dict"])
         ]
         return gymnasium.spaces.Dict(parts)
-    dtype: Any = np.dtype(description["box"])
-    return gymnasium.spaces.Box(arrays[f"{prefix}/low"], arrays[f"{prefix}/high"], dtype=dtype)
+    low, high = arrays[f"{prefix}/low"], arrays[f"{prefix}/high"]
+    if not str(low.dtype) == str(high.dtype) == description["box"] or low.shape != high.shape:
+        raise ValueError(
+            f"expected bounds of {description['box']} and of one shape for the {prefix} space, got "
+            f"{low.dtype} of shape {low.shape} and {high.dtype} of shape {high.shape}"
+        )
+    if not (low <= high).all():  # NaN included
+        raise ValueError(f"the {prefix} space has lower bounds above its upper ones, or NaN")
+    return gymnasium.spaces.Box(low, high, dtype=low.dtype.type)
+
+
+def _entry_name(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"expected the name of an entry of a Dict space, got {key!r}")
+    return key

@@ -8,8 +8,11 @@ nothing.
 
 What a stage needs to be made again is JSON (`config`), what it knows is arrays (`state`). Both are
 saved with the agent, and nothing in a file is ever executed: classes are found by name in a table.
+
+An agent uses a copy of the embedding that it is given; a fitted one keeps what it knows.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -26,16 +29,41 @@ Bounds = tuple[Vector, Vector]
 _CLASSES: dict[str, type["Embedding"]] = {}
 
 
+class _NoName:
+    """Stands for the name of a class that was given none; reading it is an error.
+
+    Without it such a class would be saved under its parent's name, and loaded as its parent.
+    """
+
+    def __get__(self, embedding: Any, cls: type) -> str:
+        raise AttributeError(
+            f"{cls.__name__} has no name to be saved under: give the class a name of its own, such "
+            f'as name = "{cls.__name__.lower()}"'
+        )
+
+
 class Embedding(ABC):
-    """Observation -> key. Subclasses say how one vector becomes the next."""
+    """Observation -> key. Subclasses say how one vector becomes the next.
+
+    A subclass that is to be saved needs a `name` of its own.
+    """
 
     name: ClassVar[str]
     input_dim: int
     key_dim: int
 
     def __init_subclass__(cls) -> None:
-        if "name" in cls.__dict__:
-            _CLASSES[cls.name] = cls
+        if "name" not in cls.__dict__:
+            cls.name = _NoName()  # type: ignore[assignment]
+            return
+        known = _CLASSES.get(cls.name, cls)
+        # a cell of a notebook that is run again defines the same class again
+        if _full_name(known) != _full_name(cls):
+            raise TypeError(
+                f"there is an embedding named {cls.name!r} already, {_full_name(known)}: give "
+                f"{_full_name(cls)} another name"
+            )
+        _CLASSES[cls.name] = cls
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
         """How an observation of this space becomes the first vector: by default all of it."""
@@ -80,7 +108,15 @@ class Embedding(ABC):
         return {}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a `state`; a stage that knows nothing has nothing to take."""
+        """Take over a `state`, after `check_state`; one that does not fit is a ValueError."""
+        check_state(state, self.state())
+
+    def warm_up(self) -> None:
+        """Compile what `embed` and `observe` call; what the stage knows does not change."""
+        stage = copy.deepcopy(self)
+        vector, key = np.zeros(self.input_dim), np.zeros(self.key_dim)
+        stage.embed(vector, key)
+        stage.observe(vector, key)
 
 
 def load_embedding(config: Mapping[str, Any]) -> Embedding:
@@ -93,6 +129,49 @@ def load_embedding(config: Mapping[str, Any]) -> Embedding:
         known = ", ".join(sorted(_CLASSES))
         raise ValueError(f"an embedding named {name!r} is not known; known are: {known}")
     return _CLASSES[name](**arguments)
+
+
+def check_state(
+    state: Mapping[str, npt.NDArray[Any]], expected: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Refuse a state whose names, types or shapes are not the expected ones, or not finite."""
+    if state.keys() != expected.keys():
+        raise ValueError(f"expected the embedding's arrays {sorted(expected)}, got {sorted(state)}")
+    for name, array in expected.items():
+        found = state[name]
+        if (found.dtype, found.shape) != (array.dtype, array.shape):
+            raise ValueError(
+                f"expected {array.dtype} of shape {array.shape} as the embedding's {name}, "
+                f"got {found.dtype} of shape {found.shape}"
+            )
+        if not np.isfinite(found).all():
+            raise ValueError(f"the embedding's {name} has numbers that are not finite")
+
+
+def bind_keeping_state(embedding: Embedding, bounds: Bounds, seed: int) -> None:
+    """Bind an embedding; one that was bound before keeps what it knows.
+
+    Raises:
+        ValueError: What it knows is about vectors of another dimension.
+    """
+    # an annotation alone until `bind` sets it
+    known = embedding.state() if "input_dim" in vars(embedding) else {}
+    before = getattr(embedding, "input_dim", None)
+    embedding.bind(bounds, seed)
+    if not known:
+        return
+    try:
+        if embedding.input_dim != before:
+            raise ValueError(f"it takes {before} numbers, an observation has {len(bounds[0])}")
+        embedding.restore(known)
+    except ValueError as error:
+        raise ValueError(
+            f"{type(embedding).__name__} was fitted to other observations: {error}; give a new one"
+        ) from error
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def unbounded(size: int) -> Bounds:

@@ -7,9 +7,8 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.embedding.base import Bounds, Embedding, Vector, load_embedding
+from scrubjay.embedding.base import Bounds, Embedding, Vector, check_state, load_embedding
 from scrubjay.embedding.flatten import Flattener
-from scrubjay.embedding.select import SelectKeys
 
 
 class Chain(Embedding):
@@ -23,8 +22,12 @@ class Chain(Embedding):
         self.stages = tuple(
             stage if isinstance(stage, Embedding) else load_embedding(stage) for stage in stages
         )
-        if any(isinstance(stage, SelectKeys) for stage in self.stages[1:]):
-            raise ValueError("only the first stage of a chain sees a Dict: put SelectKeys there")
+        for stage in self.stages[1:]:
+            if reads_observations(stage):
+                raise ValueError(
+                    "only the first stage of a chain reads the observation itself: "
+                    f"{type(stage).__name__} must be the first stage"
+                )
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
         return self.stages[0].flattener(space)
@@ -62,6 +65,10 @@ class Chain(Embedding):
         for stage in self.stages:
             stage.end_episode()
 
+    def warm_up(self) -> None:
+        for stage in self.stages:
+            stage.warm_up()
+
     def config(self) -> dict[str, Any]:
         return {"name": self.name, "stages": [stage.config() for stage in self.stages]}
 
@@ -73,8 +80,16 @@ class Chain(Embedding):
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        check_state(state, self.state())
         for index, stage in enumerate(self.stages):
             prefix = f"{index}/"
             stage.restore(
                 {key[len(prefix) :]: a for key, a in state.items() if key.startswith(prefix)}
             )
+
+
+def reads_observations(stage: Embedding) -> bool:
+    """Whether a stage takes entries of the observation, not just any vector."""
+    if isinstance(stage, Chain):
+        return reads_observations(stage.stages[0])
+    return type(stage).flattener is not Embedding.flattener

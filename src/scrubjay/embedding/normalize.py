@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
-from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded, whole_number
+from scrubjay.embedding.base import (
+    Bounds,
+    Embedding,
+    Vector,
+    check_state,
+    unbounded,
+    whole_number,
+)
 
 # The published code's constants: the weight of the prior (mean 0, variance 1), and what keeps the
 # denominator from zero.
@@ -72,9 +79,23 @@ class RunningNormalizer(Embedding):
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._check(state)
         self._count[:] = state["count"]
         self._mean[:] = state["mean"]
         self._variance[:] = state["variance"]
+
+    def _check(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        check_state(state, self.state())
+        for name in ("count", "variance"):
+            if (state[name] < 0).any():
+                raise ValueError(f"expected a {name} of at least 0, got {state[name]}")
+
+    def warm_up(self) -> None:
+        # not with the statistics at hand: while they are gathered a variance may be 0
+        vector, count, mean, variance, out = np.zeros((5, 1))
+        _update_and_normalize(vector, count, mean, variance, VARIANCE_FLOOR, out)
+        _update(vector, count, mean, variance)
+        _normalize(vector, mean, variance, VARIANCE_FLOOR, out)
 
 
 class FrozenNormalizer(RunningNormalizer):
@@ -125,3 +146,8 @@ class FrozenNormalizer(RunningNormalizer):
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         super().restore(state)
         self._frozen = bool(state["frozen"][0])
+
+    def _check(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        super()._check(state)
+        if state["frozen"][0] and not (state["variance"] > 0).all():
+            raise ValueError(f"expected a variance above 0, got {state['variance']}")

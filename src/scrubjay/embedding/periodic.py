@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.embedding.base import Bounds, Embedding, Vector
+from scrubjay.embedding.base import Bounds, Embedding, Vector, whole_number
 
 
 class Periodic(Embedding):
@@ -14,7 +14,9 @@ class Periodic(Embedding):
     name = "periodic"
 
     def __init__(self, dimensions: Sequence[int]) -> None:
-        self.dimensions = tuple(int(dimension) for dimension in dimensions)
+        self.dimensions = tuple(
+            whole_number("each of the dimensions", i, at_least=0) for i in dimensions
+        )
         if not self.dimensions or len(set(self.dimensions)) < len(self.dimensions):
             raise ValueError(f"some different dimensions were expected, {dimensions!r} came")
 

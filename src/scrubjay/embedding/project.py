@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.embedding.base import Bounds, Embedding, Vector, unbounded, whole_number
+from scrubjay.embedding.base import (
+    Bounds,
+    Embedding,
+    Vector,
+    check_state,
+    unbounded,
+    whole_number,
+)
 from scrubjay.randomness import Stream, generator
 
 
@@ -37,4 +44,5 @@ class RandomProjection(Embedding):
         return {"matrix": self.matrix.copy()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        check_state(state, self.state())
         self.matrix = np.ascontiguousarray(state["matrix"], dtype=np.float64)

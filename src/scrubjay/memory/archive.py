@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import struct
+import tokenize
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -183,6 +184,8 @@ def damage_reported(path: Path) -> Iterator[None]:
         NotImplementedError,
         RuntimeError,
         OverflowError,
+        MemoryError,
+        tokenize.TokenError,
     ) as error:
         raise ArchiveError(
             f"cannot load {path}: it is not a file written by scrubjay, or it is damaged ({error})"

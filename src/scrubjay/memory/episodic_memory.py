@@ -58,6 +58,7 @@ from scrubjay.memory.writing import (
 
 KIND = "memory"
 OUTCOMES = tuple(Outcome)
+MAX_CLOCK = 1 << 62
 TWO_ACTIONS: Mapping[str, ColumnSpec] = MappingProxyType({"action": 2})
 
 Written = tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]
@@ -393,25 +394,35 @@ class EpisodicMemory:
             options = dict(config)
             clock = options.pop("clock")
             columns = options.pop("columns")
+            numbers = (clock, options["key_dim"], options["capacity"])
+            check(all(type(n) is int for n in numbers), f"expected whole numbers, got {numbers}")
+            check(0 <= clock < MAX_CLOCK, f"the clock is {clock}")
+            check(type(options["distance_threshold"]) is not bool, "the threshold is no number")
             specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in columns.items()}
+            check_shapes(options["key_dim"], specs, arrays)
             memory = cls(**options, columns=specs)
-            memory._restore(int(clock), arrays)
-        except (ValueError, TypeError, LookupError, AssertionError) as error:
+            memory._restore(clock, arrays)
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+            AssertionError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             raise ArchiveError(f"the stored memory is inconsistent: {error}") from error
         return memory
 
     def _restore(self, clock: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         n = len(arrays["keys"])
         check(n <= self.capacity, f"{n} rows are more than the capacity {self.capacity}")
-        names = {"keys", "values", "stamps", "recency_order"}
-        names |= {f"columns/{name}" for name in self.column_arrays}
-        check(arrays.keys() == names, f"expected arrays {sorted(names)}, got {sorted(arrays)}")
+        check(arrays["keys"].dtype == np.float32, "keys have the wrong type")
+        check(np.isfinite(arrays["keys"]).all(), "keys are not finite")
         if n > len(self.table.values):
             self._grow(n)
         self._restore_table(n, clock, arrays)
-        check(arrays["keys"].shape == (n, self.key_dim), "keys have the wrong shape")
-        check(arrays["keys"].dtype == np.float32, "keys have the wrong type")
-        check(np.isfinite(arrays["keys"]).all(), "keys are not finite")
         self.tree.rebuild(arrays["keys"])
 
     def _restore_table(self, n: int, clock: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -427,6 +438,7 @@ class EpisodicMemory:
             check(np.isfinite(source).all(), f"{name} has numbers that are not finite")
             target[...] = source
         stamps, order = arrays["stamps"], arrays["recency_order"]
+        check(order.dtype == np.int64, f"the recency order has dtype {order.dtype}")
         check(len(np.unique(stamps)) == n, "stamps are not unique")
         check(n == 0 or 1 <= stamps.min() <= stamps.max() <= clock, "stamps are beyond the clock")
         check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is no permutation")
@@ -513,6 +525,20 @@ class EpisodicMemory:
 
 
 # ---------------------------------------------------------------- checks of what comes in
+
+
+def check_shapes(
+    key_dim: int, columns: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Compare a file's arrays with what it says of them, before anything is allocated for it."""
+    n = len(arrays["keys"])
+    shapes: dict[str, tuple[int, ...]] = {"keys": (n, key_dim)}
+    shapes |= dict.fromkeys(("values", "stamps", "recency_order"), (n,))
+    shapes |= {f"columns/{name}": (n, *shape) for name, (shape, _) in columns.items()}
+    check(arrays.keys() == shapes.keys(), f"expected {sorted(shapes)}, got {sorted(arrays)}")
+    for name, shape in shapes.items():
+        found = arrays[name].shape
+        check(found == shape, f"expected {name} of shape {shape}, got {found}")
 
 
 def one_of(name: str, value: str, known: tuple[str, ...]) -> str:

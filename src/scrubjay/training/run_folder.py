@@ -174,7 +174,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RunFolderError(f"{path.parent} is not a run folder: it has no {path.name}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RunFolderError(f"{path} is damaged: {error}") from error
     if not isinstance(content, dict):
         raise RunFolderError(f"{path} is damaged: an object was expected")
