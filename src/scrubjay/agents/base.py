@@ -1,4 +1,4 @@
-"""What every agent with one episodic memory shares: its environment, its files, its boundaries.
+"""What every agent that acts from memory shares: settings, environment, episodes, prediction.
 
 A boundary is the end of an episode: the only moment at which memory, embedding and counters fit
 together. Within an episode the memory does not change, but the embedding may learn and steps are
@@ -10,23 +10,36 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from scrubjay.agents.action_box import ActionBox
-from scrubjay.agents.spaces import build_space, describe_space
+from scrubjay.agents.actions import ActionCodec, make_codec
+from scrubjay.agents.files import load_agent, save_agent
+from scrubjay.agents.recorder import (
+    Episode,
+    EpisodeRecorder,
+    Experience,
+    HeldEpisode,
+    Lanes,
+    Learned,
+    Notes,
+    sample_actions,
+)
+from scrubjay.agents.returns import check_returns
+from scrubjay.agents.settings import settings_of
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
-from scrubjay.training import Callback, Episode, Logger, train
+from scrubjay.memory.writing import discounted_returns
+from scrubjay.randomness import Stream, generator
+from scrubjay.training import Callback, Logger, train
 
 Arrays = dict[str, npt.NDArray[Any]]
-Vector = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
 class Spaces(NamedTuple):
@@ -34,14 +47,6 @@ class Spaces(NamedTuple):
 
     observation: gymnasium.Space[Any]
     action: gymnasium.Space[Any]
-
-
-class HeldEpisode(NamedTuple):
-    """An episode that waits for the embedding to become ready."""
-
-    vectors: Vector
-    actions: npt.NDArray[np.float32]
-    rewards: Vector
 
 
 class Boundary(NamedTuple):
@@ -52,43 +57,144 @@ class Boundary(NamedTuple):
     embedding: Arrays
 
 
-_AGENTS: dict[str, type["MemoryAgent"]] = {}
-
-
 class MemoryAgent(ABC):
-    """An agent whose knowledge is one `EpisodicMemory`. Subclasses say how it decides."""
+    """An agent that acts from episodic memory. A method says how it decides and how it learns.
+
+    A method's constructor has its settings as keyword arguments, with their ranges, and calls
+    `super().__init__(env, locals())`; each setting is then an attribute of the agent. It supplies
+    `notes`, `make_memories`, `decide`, `greedy_actions` and `learn_from`.
+
+    Args:
+        env: A Gymnasium environment or vector environment, an id, or `Spaces`.
+        settings: The constructor's arguments by name; entries that are no settings are ignored.
+    """
 
     name: ClassVar[str]
-    memory: EpisodicMemory
+    gamma: float
+    seed: int
+    notes: Notes
+    """The random numbers that a step needs, and the notes that it takes."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Settings are attributes, whatever their names."""
+
+    _classes: ClassVar[dict[str, type["MemoryAgent"]]] = {}
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:
-            _AGENTS[cls.name] = cls
+            MemoryAgent._classes[cls.name] = cls
 
-    def __init__(self, env: Any, *, embedding: Embedding | None, seed: int) -> None:
+    @classmethod
+    def known_class(cls, name: str) -> "type[MemoryAgent] | None":
+        """The class with that `name`, if it has been imported."""
+        return MemoryAgent._classes.get(name)
+
+    def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
         self.env: Any = None
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
-        self.seed = check_seed(seed)
-        self.embedding = _check_embedding(
-            self._default_embedding() if embedding is None else embedding
-        )
-        self._flattener = self.embedding.flattener(self.observation_space)
-        bind_keeping_state(self.embedding, self._flattener.bounds, self.seed)
+        for name, setting in settings_of(type(self)).items():
+            if name in settings:
+                setattr(self, name, setting.checked(settings[name]))
+        if self.seed < 0:
+            raise ValueError(f"expected seed to be a whole number of at least 0, got {self.seed}")
+        self.codec: ActionCodec = make_codec(self.action_space, type(self).__name__)
+        self._bind_embedding(settings.get("embedding"))
         self.num_timesteps = 0
         self.n_episodes = 0
         self.n_dropped_episodes = 0
         self.logger = Logger()
-        self._held: list[HeldEpisode] = []
+        self.held: list[HeldEpisode] = []
         self._next_episodes: dict[int, int] = {}
         self._open: set[int] = set()
         # None when no episode is open, and when one has ended since the open ones began.
         self._boundary: Boundary | None = None
+        self._warned_empty = False
+        self._prediction_rng = generator(self.seed, Stream.PREDICTION)
+        self.memories: dict[str, EpisodicMemory] = self.make_memories()
+        self.memory_changed()
 
-    def _default_embedding(self) -> Embedding:
+    def _bind_embedding(self, embedding: Any) -> None:
+        embedding = self.default_embedding() if embedding is None else self.embedding
+        if not isinstance(embedding, Embedding):
+            raise TypeError(f"expected an Embedding, like RunningNormalizer(), got {embedding!r}")
+        # a copy of its own: an embedding learns, and the same one may be given to several agents
+        self.embedding: Embedding = copy.deepcopy(embedding)
+        self.flattener = self.embedding.flattener(self.observation_space)
+        bind_keeping_state(self.embedding, self.flattener.bounds, self.seed)
+
+    # -- what a method supplies ----------------------------------------------------------------
+
+    @abstractmethod
+    def make_memories(self) -> dict[str, EpisodicMemory]:
+        """The agent's memories by name, still empty."""
+
+    @abstractmethod
+    def decide(self, lanes: Lanes, keys: Floats) -> int:
+        """Choose the actions of all lanes in one compiled call.
+
+        Args:
+            lanes: What the lanes have recorded, into which the decisions are written.
+            keys: (L, D): the key of each lane's observation.
+
+        Returns:
+            The lane whose key is not finite, -1 if all are.
+        """
+
+    @abstractmethod
+    def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
+        """(n, A): the stored actions of the evaluation rule, for memories that have rows."""
+
+    @abstractmethod
+    def learn_from(self, experience: Experience) -> Learned:
+        """Write what an episode has taught; everything is checked before anything changes."""
+
+    def memory_changed(self) -> None:
+        """Told after every change of the memories, whose arrays may be other ones now."""
+
+    def default_embedding(self) -> Embedding:
+        """The embedding of an agent that was given none."""
         return Identity()
 
-    # -- the environment ---------------------------------------------------------------------
+    @property
+    def can_decide(self) -> bool:
+        """Whether an episode that begins now can be decided from the memory."""
+        return self.embedding.ready
+
+    def calibrate(self, episodes: list[Experience]) -> None:
+        """Told once, with the first episodes that have keys, before they are learned."""
+
+    def exploration_scale(self, rng: np.random.Generator) -> float:  # noqa: ARG002
+        """How many times the exploration rate a new episode has."""
+        return 1.0
+
+    def random_duration(self, uniforms: Floats) -> int:  # noqa: ARG002
+        """How many steps a random action lasts."""
+        return 1
+
+    def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:  # noqa: ARG002
+        """The value of each step of an episode in which nothing was followed."""
+        returns: Floats = discounted_returns(rewards, self.gamma, 0.0)
+        return returns
+
+    def watch(self, experience: Experience) -> None:
+        """Told of every decided episode when it is closed, for warnings."""
+
+    # -- the memory ----------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> EpisodicMemory:
+        """The agent's memory, the first one if it has several."""
+        return next(iter(self.memories.values()))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all memories."""
+        return sum(memory.nbytes for memory in self.memories.values())
+
+    # -- the environment -----------------------------------------------------------------------
 
     def _adopt(self, env: Any) -> Spaces:
         if isinstance(env, str):
@@ -100,8 +206,8 @@ class MemoryAgent(ABC):
             self.env = env
             return Spaces(env.observation_space, env.action_space)
         raise TypeError(
-            "an id, a Gymnasium environment or a Gymnasium vector environment was expected, "
-            f"{type(env).__name__} came"
+            "expected an id, a Gymnasium environment or a Gymnasium vector environment, got "
+            f"{type(env).__name__}"
         )
 
     def set_env(self, env: Any) -> None:
@@ -111,8 +217,8 @@ class MemoryAgent(ABC):
         if spaces != (self.observation_space, self.action_space):
             self.env = before
             raise ValueError(
-                f"this agent knows {self.observation_space} and {self.action_space}; "
-                f"the environment has {spaces.observation} and {spaces.action}"
+                f"expected the spaces {self.observation_space} and {self.action_space}, got "
+                f"{spaces.observation} and {spaces.action}"
             )
 
     def get_env(self) -> Any:
@@ -122,13 +228,25 @@ class MemoryAgent(ABC):
     def get_vec_normalize_env(self) -> None:
         """There is none: Stable-Baselines3's callbacks ask before they synchronise statistics."""
 
-    # -- episodes ----------------------------------------------------------------------------
+    # -- episodes ------------------------------------------------------------------------------
 
-    @abstractmethod
-    def begin_episode(self, environment: int) -> Episode:
-        """Open the next episode of that environment."""
+    def begin_episode(self, environment: int = 0) -> Episode:
+        """Begin an episode in a loop of your own, on a robot for example.
 
-    def _open_episode(self, environment: int) -> int:
+        Args:
+            environment: A number for each place where episodes run at the same time; it decides
+                the random numbers.
+
+        Returns:
+            The episode, with `act`, `record` and `finish`.
+        """
+        return Episode(self, environment)
+
+    def recorder(self, n_lanes: int, batched: bool) -> EpisodeRecorder:
+        """A recorder for the training loop."""
+        return EpisodeRecorder(self, range(n_lanes), batched)
+
+    def open_episode(self, environment: int) -> int:
         """The number of a new episode, which decides its random numbers."""
         if not self._open:
             self._boundary = self._take_boundary()
@@ -137,7 +255,8 @@ class MemoryAgent(ABC):
         self._open.add(environment)
         return number
 
-    def _close_episode(self, environment: int) -> None:
+    def close_episode(self, environment: int) -> None:
+        """Count an episode that has been learned from."""
         self._open.discard(environment)
         self._boundary = None
         self.n_episodes += 1
@@ -162,7 +281,48 @@ class MemoryAgent(ABC):
         self._boundary = None
         return dropped
 
-    # -- Stable-Baselines3's shape -----------------------------------------------------------
+    def finish_episode(self, episode: Experience | HeldEpisode) -> list[Learned]:
+        """Learn from an episode; one without keys waits until the embedding is ready.
+
+        Then all that wait are learned, in the order in which they ended.
+        """
+        held, known = list(self.held), []
+        if isinstance(episode, HeldEpisode):
+            # refused now, because later there would be others to learn with it
+            check_returns(self.plain_returns(episode.rewards, episode.terminated), episode.rewards)
+            held.append(episode)
+        else:
+            known.append(episode)
+        if not self.embedding.ready:
+            self.held = held
+            return []
+        episodes = [*(self._with_keys(waiting) for waiting in held), *known]
+        if not self.can_decide:
+            self.calibrate(episodes)
+        learned = []
+        for experience in episodes:
+            learned.append(self.learn_from(experience))
+            self.memory_changed()
+        self.held = []
+        return learned
+
+    def _with_keys(self, held: HeldEpisode) -> Experience:
+        keys = self.embedding.embed_batch(held.vectors)
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(keys.astype(np.float32)).all(axis=1)
+        if not finite.all():
+            vector = held.vectors[finite.argmin()]
+            raise ValueError(f"expected finite keys, got {keys[finite.argmin()]} for {vector}")
+        n = len(held.rewards)
+        trace, numbers = (
+            np.zeros((n, self.notes.trace), np.int64),
+            np.zeros((n, self.notes.numbers)),
+        )
+        return Experience(
+            keys, held.actions, held.rewards, trace, numbers, held.terminated, decided=False
+        )
+
+    # -- Stable-Baselines3's shape -------------------------------------------------------------
 
     def learn(
         self,
@@ -197,285 +357,159 @@ class MemoryAgent(ABC):
         state: Any = None,
         episode_start: Any = None,  # noqa: ARG002
         deterministic: bool = False,
-    ) -> tuple[npt.NDArray[Any], Any]:
+    ) -> tuple[Any, Any]:
         """The action for one observation, or the actions for a stack of them.
 
-        `deterministic=True` is the evaluation rule. Otherwise it is the rule of training at the
-        current epsilon, with random numbers of its own. `state` is handed through.
+        It changes nothing and may be called from many threads.
+
+        Args:
+            observation: An observation, or a stack of them with one more leading dimension.
+            state: Handed through, as Stable-Baselines3 does.
+            episode_start: Ignored.
+            deterministic: Whether to follow the evaluation rule; otherwise that of training, at
+                the present exploration rate, with random numbers of its own.
+
+        Returns:
+            The action or actions, and `state`.
         """
-        if not self._flattener.is_batch(observation):
-            return self._predict_one(observation, deterministic), state
-        actions = [
-            self._predict_one(single, deterministic)
-            for single in self._flattener.unstack(observation)
-        ]
-        shape = (len(actions), *(self.action_space.shape or ()))
-        return np.array(actions, self.action_space.dtype).reshape(shape), state
+        batch = self.flattener.is_batch(observation)
+        if batch:
+            vectors = self.flattener.batch_of(observation)
+        else:
+            vectors = np.empty((1, self.flattener.size))
+            self.flattener.into(observation, vectors[0])
+        if all(len(memory) == 0 for memory in self.memories.values()):
+            return self._predict_without_memory(len(vectors) if batch else None), state
+        keys = self.embedding.embed_batch(vectors)
+        if deterministic:
+            stored = self.greedy_actions(keys)
+        else:
+            stored = sample_actions(self, keys, self._prediction_rng)
+        actions = self.codec.decode_many(stored) if batch else self.codec.decode(stored[0])
+        return actions, state
 
-    @abstractmethod
-    def _predict_one(self, observation: Any, deterministic: bool) -> npt.NDArray[Any]: ...
+    def _predict_without_memory(self, n: int | None) -> Any:
+        if not self._warned_empty:
+            self._warned_empty = True
+            warnings.warn(
+                "the memory is empty: predict returns the default action until the first episode "
+                "has been written",
+                UserWarning,
+                stacklevel=3,
+            )
+        default = self.codec.default()
+        return default if n is None else np.stack([default] * n)
 
-    @abstractmethod
+    # -- description ---------------------------------------------------------------------------
+
     def config(self) -> dict[str, Any]:
-        """The constructor's arguments, as JSON."""
+        """All settings, as JSON: what makes the agent again."""
+        values = {name: getattr(self, name) for name in settings_of(type(self))}
+        return {
+            name: value.config() if hasattr(value, "config") else _plain(value)
+            for name, value in values.items()
+        }
 
     @classmethod
-    @abstractmethod
     def from_config(cls, env: Any, config: Mapping[str, Any]) -> Self:
         """Make an agent from its `config`."""
+        return cls(env, **config)
 
-    @abstractmethod
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         """Log entries: gauges, and ratios from the counts summed up since the last."""
+        return {
+            "memory/size": float(sum(len(memory) for memory in self.memories.values())),
+            "memory/hit_rate": ratio(totals, "hits", "writes"),
+            "memory/nearest_distance": ratio(totals, "distance", "distances"),
+            "memory/added": totals.get("added", 0.0),
+            "memory/replaced": totals.get("replaced", 0.0),
+            "memory/evicted": totals.get("evicted", 0.0),
+            "policy/random_fraction": ratio(totals, "random", "decisions"),
+            "policy/no_neighbor_fraction": ratio(totals, "no_neighbor", "looked"),
+        }
 
-    @abstractmethod
     def gauges(self) -> dict[str, Any]:
         """One or two numbers for the progress bar."""
+        return {"memory": sum(len(memory) for memory in self.memories.values())}
 
-    @abstractmethod
     def warm_up(self) -> None:
-        """Compile everything that training calls, on throw-away data."""
+        """Compile everything that training and `predict` call, on an agent that nobody keeps."""
+        self.embedding.warm_up()
+        observations = gymnasium.spaces.Box(-1.0, 1.0, (self.embedding.key_dim,), np.float64)
+        agent = self.from_config(Spaces(observations, self.action_space), self.warm_up_config())
+        observation = np.zeros(self.embedding.key_dim)
+        for environment in range(3):
+            episode = agent.begin_episode(environment)
+            for _ in range(2):
+                episode.act(observation)
+                episode.record(0.0)
+            episode.finish(observation)
+        agent.predict(observation, deterministic=True)
+        agent.predict(observation)
+        for memory in agent.memories.values():
+            memory.recency_order()  # for checkpoints
 
-    # -- files -------------------------------------------------------------------------------
+    def warm_up_config(self) -> dict[str, Any]:
+        """Settings of an agent with which everything is called: it begins without keys."""
+        return {**self.config(), "embedding": {"name": "frozen_normalizer", "n_steps": 2}}
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, Any]:
+        """The counters at the last boundary, as a file keeps them."""
+        boundary = self._boundary or self._take_boundary()
+        dropped = 0 if self._boundary else len(self._open)
+        return {
+            "num_timesteps": boundary.num_timesteps,
+            "n_episodes": self.n_episodes,
+            "n_dropped_episodes": self.n_dropped_episodes + dropped,
+            "next_episodes": {str(key): n for key, n in boundary.next_episodes.items()},
+        }
+
+    def restore_counters(self, counters: Mapping[str, Any]) -> None:
+        """Take over the counters of a file."""
+        self.num_timesteps = counters["num_timesteps"]
+        self.n_episodes = counters["n_episodes"]
+        self.n_dropped_episodes = counters["n_dropped_episodes"]
+        self._next_episodes = {int(key): n for key, n in counters["next_episodes"].items()}
+
+    def embedding_state(self) -> Arrays:
+        """What the embedding knew at the last boundary."""
+        return self._boundary.embedding if self._boundary else self.embedding.state()
 
     def save(self, path: str | PathLike[str], training: Mapping[str, Any] | None = None) -> None:
         """Write everything that is known to one file: the state at the last episode boundary.
 
-        `training` is kept beside it for whoever resumes a run.
+        Args:
+            path: The file; an older file of that name is replaced as a whole.
+            training: JSON that is kept beside it for whoever resumes a run.
         """
-        boundary = self._boundary or self._take_boundary()
-        dropped = 0 if self._boundary else len(self._open)
-        memory, memory_arrays = self.memory.state()
-        observation, observation_arrays = describe_space(self.observation_space, "observation")
-        action, action_arrays = describe_space(self.action_space, "action")
-        manifest = {
-            "kind": "agent",
-            "agent": self.name,
-            "config": self.config(),
-            "spaces": {"observation": observation, "action": action},
-            "counters": {
-                "num_timesteps": boundary.num_timesteps,
-                "n_episodes": self.n_episodes,
-                "n_dropped_episodes": self.n_dropped_episodes + dropped,
-                "next_episodes": {str(key): n for key, n in boundary.next_episodes.items()},
-            },
-            "memory": memory,
-            "training": dict(training or {}),
-        }
-        arrays = {f"memory/{name}": array for name, array in memory_arrays.items()}
-        arrays |= {f"embedding/{name}": array for name, array in boundary.embedding.items()}
-        arrays |= {f"spaces/{name}": a for name, a in (observation_arrays | action_arrays).items()}
-        arrays |= {f"held/{name}": array for name, array in _join(self._held).items()}
-        write_archive(path, manifest, arrays)
+        save_agent(self, path, training)
 
     @classmethod
     def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
-        """Read a saved agent; it needs no environment to predict, and one to learn on."""
-        manifest, arrays = read_archive(path, "agent")
-        try:
-            agent: Self = _build(cls, manifest, arrays)
-            agent._restore(manifest, arrays)
-        except ArchiveError as error:
-            raise ArchiveError(f"cannot load {path}: {error}") from error
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            ArithmeticError,
-            RecursionError,
-            MemoryError,
-        ) as error:
-            raise ArchiveError(f"cannot load {path}: {type(error).__name__}: {error}") from error
+        """Read a saved agent.
+
+        Args:
+            path: A file of `save`.
+            env: The environment to learn in; none is needed to predict.
+
+        Returns:
+            The agent as it was saved.
+
+        Raises:
+            ArchiveError: If the file is damaged, foreign, or contradicts itself.
+        """
+        agent: Self = load_agent(cls, path)
         if env is not None:
             agent.set_env(env)
         return agent
 
-    def _restore(self, manifest: Mapping[str, Any], arrays: Arrays) -> None:
-        counters = manifest["counters"]
-        self.num_timesteps = _count(counters["num_timesteps"])
-        self.n_episodes = _count(counters["n_episodes"])
-        self.n_dropped_episodes = _count(counters["n_dropped_episodes"])
-        self._next_episodes = {
-            _count(int(key)): _count(n) for key, n in counters["next_episodes"].items()
-        }
-        self.embedding.restore(_below(arrays, "embedding/"))
-        memory = EpisodicMemory.from_state(manifest["memory"], _below(arrays, "memory/"))
-        held = _split(_below(arrays, "held/"), self._flattener.size, ActionBox(self.action_space))
-        self._check_memory(memory, held)
-        self._set_memory(memory)
-        self._held = held
 
-    def _check_memory(self, memory: EpisodicMemory, held: list[HeldEpisode]) -> None:
-        """Refuse a memory that this agent, with its settings, cannot have made."""
-        expected, found = _layout(self.memory), _layout(memory)
-        if self.memory.distance_threshold == 0:  # it is measured in the first episodes
-            del expected["distance_threshold"]
-        for name, value in expected.items():
-            if found[name] != value:
-                raise ArchiveError(
-                    f"its settings and its memory contradict each other: {name} is {value} and "
-                    f"{found[name]}"
-                )
-        ActionBox(self.action_space).check_stored(memory.columns["action"])
-        if len(memory) > 0 and not self.embedding.ready:
-            raise ArchiveError("its memory has rows, but its embedding has no keys yet")
-        if held and self.embedding.ready and memory.distance_threshold > 0:
-            raise ArchiveError("it has episodes that wait for keys, but its embedding is ready")
-
-    def _set_memory(self, memory: EpisodicMemory) -> None:
-        self.memory = memory
+def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:
+    count = totals.get(whole, 0.0)
+    return totals.get(part, 0.0) / count if count else float("nan")
 
 
-def _below(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
-    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _join(held: list[HeldEpisode]) -> Arrays:
-    """Held episodes end to end: there may be thousands, and a file has few arrays."""
-    if not held:
-        return {}
-    joined = {name: np.concatenate(parts) for name, parts in _columns(held).items()}
-    return {"lengths": np.array([len(episode.rewards) for episode in held]), **joined}
-
-
-def _columns(held: list[HeldEpisode]) -> dict[str, tuple[npt.NDArray[Any], ...]]:
-    return dict(zip(HeldEpisode._fields, zip(*held, strict=True), strict=True))
-
-
-def _split(
-    arrays: Mapping[str, npt.NDArray[Any]], observation_size: int, box: ActionBox
-) -> list[HeldEpisode]:
-    """The episodes that `_join` put end to end, checked."""
-    if not arrays:
-        return []
-    lengths = arrays["lengths"]
-    if lengths.ndim != 1 or lengths.dtype != np.int64 or not len(lengths) or lengths.min() < 1:
-        raise ArchiveError(f"held episodes have the lengths {lengths}")
-    n = sum(lengths.tolist())
-    expected = {
-        "vectors": (np.dtype(np.float64), (n, observation_size)),
-        "actions": (np.dtype(np.float32), (n, box.size)),
-        "rewards": (np.dtype(np.float64), (n,)),
-    }
-    if arrays.keys() != {"lengths", *expected}:
-        raise ArchiveError(f"held episodes have the arrays {sorted(arrays)}")
-    for name, description in expected.items():
-        if (arrays[name].dtype, arrays[name].shape) != description:
-            raise ArchiveError(
-                f"held {name} have {arrays[name].dtype} of shape {arrays[name].shape}, expected "
-                f"{description[0]} of shape {description[1]}"
-            )
-        if not np.isfinite(arrays[name]).all():
-            raise ArchiveError(f"held {name} have numbers that are not finite")
-    box.check_stored(arrays["actions"])
-    ends = np.cumsum(lengths)[:-1]
-    parts = [np.split(arrays[name], ends) for name in HeldEpisode._fields]
-    return [HeldEpisode(*episode) for episode in zip(*parts, strict=True)]
-
-
-def _build(cls: type[Any], manifest: Mapping[str, Any], arrays: Arrays) -> Any:
-    found = _find_class(cls, manifest["agent"])
-    spaces = _below(arrays, "spaces/")
-    described = manifest["spaces"]
-    observation = build_space(described["observation"], spaces, "observation")
-    action = build_space(described["action"], spaces, "action")
-    return found.from_config(Spaces(observation, action), manifest["config"])
-
-
-def _find_class(cls: type[Any], name: Any) -> type[Any]:
-    """The class that saved a file: `cls` itself if it saves under that name, or a subclass."""
-    # a subclass without a name of its own saves under the one that it inherits
-    if name == getattr(cls, "name", None):
-        return cls
-    found = _AGENTS.get(name)
-    if found is None:
-        raise ArchiveError(
-            f"it was saved by an agent with name = {name!r}, and no such class is known: import "
-            "the module that defines it, or call load on that class"
-        )
-    if not issubclass(found, cls):
-        raise ArchiveError(
-            f"it was saved by {found.__name__}, which is no {cls.__name__}: "
-            f"use {found.__name__}.load"
-        )
-    return found
-
-
-def _layout(memory: EpisodicMemory) -> dict[str, Any]:
-    """What the settings of an agent say about its memory."""
-    return {
-        "key_dim": memory.key_dim,
-        "capacity": memory.capacity,
-        "distance_threshold": memory.distance_threshold,
-        "rule": memory.rule,
-        "recency": memory.recency,
-        "columns": {
-            name: (column.shape[1:], column.dtype.name)
-            for name, column in memory.column_arrays.items()
-        },
-    }
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ArchiveError(f"a counter must be a whole number of at least 0, got {value!r}")
-    return value
-
-
-def _check_embedding(embedding: Any) -> Embedding:
-    if not isinstance(embedding, Embedding):
-        raise TypeError(f"an Embedding, like RunningNormalizer(), was expected; {embedding!r} came")
-    # An own copy: an embedding learns, and the same one may be given to several agents.
-    return copy.deepcopy(embedding)
-
-
-def check_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"a seed is a whole number of at least 0, {seed!r} came")
-    return int(seed)
-
-
-def check_number(
-    name: str, value: Any, *, low: float, open_low: bool = False, high: float = np.inf
-) -> float:
-    """A finite number within its bounds, or an error that says so."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-        value, bool
-    )
-    if number and np.isfinite(value) and low <= value <= high and not (open_low and value == low):
-        return float(value)
-    relation = "greater than" if open_low else "of at least"
-    upper = "" if np.isinf(high) else f" and at most {high:g}"
-    raise ValueError(f"{name} must be a finite number {relation} {low:g}{upper}; {value!r} came")
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words, or an error that lists them."""
-    if value not in choices:
-        raise ValueError(f"{name} is one of {choices}; {value!r} came")
-    return str(value)
-
-
-def check_flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} is True or False; {value!r} came")
-    return bool(value)
-
-
-def check_count(name: str, value: Any) -> int:
-    """A whole number of at least 1, or an error that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; {value!r} came")
-    if value >= 1 << 31:
-        raise ValueError(f"{name} must be below 2^31; {value!r} came")
-    return int(value)
-
-
-def warn_empty_memory() -> None:
-    warnings.warn(
-        "the memory is empty: the action is the centre of the action box until the first episode "
-        "has been written",
-        UserWarning,
-        stacklevel=5,
-    )
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

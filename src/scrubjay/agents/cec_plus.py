@@ -1,76 +1,614 @@
-"""CEC that explores further, joins what it knows and checks what it believes.
+"""CECPlus: CEC that explores further, joins what it knows and checks what it believes.
 
-The same table and the same walk as `CEC`; only the settings differ, and they are the same for all
-tasks: lengths are measured in steps, values in shares of the best at hand. What each of them is
-worth is in docs/plus.md.
+The table and the walk of `CEC`, with one setting for all tasks: lengths are measured in steps,
+values as shares of the best at hand. What it adds, and the value with which each part does nothing:
+
+- `epsilon_spread` (1): each episode has an epsilon of its own, up to so many times larger or
+  smaller: some episodes are nearly greedy, some explore all the time.
+- `hold` (1): an exploratory action lasts n steps with probability about n^-2.
+- `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
+- `detour_cost` (None): the greedy action is that of the best neighbour, not the nearest; a
+  neighbour at the distance m d counts gamma^(detour_cost m D) times, because the more dimensions D,
+  the longer the way to where it stands.
+- `stitching` (False): a step is worth what the best neighbour of the next state promises, if that
+  is more than what the episode made of it.
+- `correction` (0): the value of a row that was followed moves towards what it led to.
+- `distance_threshold="step"`: d is half the median step between the keys of the first episodes.
+- `temperature_unit="best"`: the temperature is a share of the best neighbour's value.
+- `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
+
+docs/plus.md says what each is worth.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
-from scrubjay.agents.cec import CEC
+from scrubjay.agents.base import MemoryAgent
+from scrubjay.agents.recorder import (
+    BLOCK,
+    CHOICE,
+    DECIDES,
+    DISTANCE,
+    HELD,
+    NOT_SEARCHED,
+    NUMBER,
+    STEP,
+    WEIGHT,
+    Choice,
+    Experience,
+    Floats,
+    Lanes,
+    Learned,
+    Notes,
+)
+from scrubjay.agents.returns import check_returns, timeout_value
+from scrubjay.agents.sampling import (
+    sample_softmax,
+    store_key,
+    write_noisy_action,
+    write_uniform_action,
+)
+from scrubjay.agents.scale_check import ScaleCheck, note_distance
+from scrubjay.agents.schedules import LinearSchedule
+from scrubjay.agents.settings import Range
+from scrubjay.compiled import compiled
 from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifference, Periodic
+from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.kdtree import TreeArrays, find_neighbors
 
-DEFAULTS: Mapping[str, Any] = {
-    "n_neighbors": 20,
-    "temperature": 0.02,
-    "temperature_unit": "best",
-    "radius_factor": 6.0,
-    "distance_threshold": "step",
-    "epsilon": 0.05,
-    "epsilon_spread": 20.0,
-    "exploration": "uniform",
-    "hold": 100,
-    "skip_worthless": True,
-    "detour_cost": 1.3,
-    "stitching": True,
-    "correction": 0.3,
-    "timeouts": "continue",
-}
+Ints = npt.NDArray[np.int64]
+
+MEMORY, NOISE, UNIFORM, NO_NEIGHBOR, HELD_ACTION = (int(choice) for choice in list(Choice)[:5])
+
+HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
+COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
+FAR = 64  # rows that are asked when no neighbour knows anything
+
+# Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
+# stands (within the threshold), the best row close by, whether the first is the row in whose place
+# this step would be written, and the memory's clock at the decision. -1: no row.
+FOLLOWED, BEST, REPEATED, SEEN = range(1, 5)
+CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
+
+RULE = np.dtype(
+    [
+        ("n_neighbors", np.int64),
+        ("radius", np.float64),
+        ("temperature", np.float64),
+        ("relative", np.bool_),  # whether the temperature is a share of the best value
+        ("noise_std", np.float64),
+        ("uniform", np.bool_),
+        ("discrete", np.bool_),
+        ("threshold", np.float64),
+        ("worthless", np.float64),  # rows of at most this value are ignored
+        ("knows", np.bool_),  # whether there are others
+        ("lowest", np.float64),
+        ("fading", np.float64),  # at the distance f a value counts exp(-fading * f) times
+        ("best", np.bool_),  # whether the greedy action is the best neighbour's
+        ("hold", np.int64),
+        ("clock", np.int64),
+    ]
+)
+"""What a decision reads of the settings and of the memory's present state."""
 
 
-class CECPlus(CEC):
-    """`CEC` with one setting for all tasks; every argument of `CEC` may still be given.
+# ---------------------------------------------------------------- deciding
+
+
+@compiled()
+def select_actions(
+    tree_keys: npt.NDArray[np.float32],
+    nodes: npt.NDArray[np.int32],
+    boxes: npt.NDArray[np.float32],
+    buckets: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float32],
+    actions: npt.NDArray[np.float32],
+    rules: npt.NDArray[Any],
+    bounds: npt.NDArray[np.float32],
+    lane_keys: npt.NDArray[np.float32],
+    lane_actions: npt.NDArray[np.float32],
+    numbers: Floats,
+    trace: Ints,
+    draws: Floats,
+    state: Ints,
+    scales: Floats,
+    keys: Floats,
+    epsilon: float,
+) -> int:
+    """The decisions of all lanes; returns the lane whose key is not finite, or -1."""
+    tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
+    n_neighbors = rule.n_neighbors
+    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
+    scores = np.empty(n_neighbors, np.float64)
+    for lane in range(len(keys)):
+        if state[lane, DECIDES] == 0:
+            continue
+        step = state[lane, STEP]
+        key, action = lane_keys[lane, step], lane_actions[lane, step]
+        notes, noted = trace[lane, step], numbers[lane, step]
+        if not store_key(keys[lane], key):
+            return lane
+        notes[FOLLOWED], notes[BEST], notes[REPEATED], notes[SEEN] = -1, -1, 0, rule.clock
+        if state[lane, HELD] > 0:
+            state[lane, HELD] -= 1
+            action[:] = lane_actions[lane, step - 1]
+            noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
+            notes[CHOICE] = HELD_ACTION
+            continue
+        uniforms = draws[lane, step % BLOCK]
+        explore = uniforms[0] < epsilon * scales[lane]
+        at_random = explore and rule.uniform
+        found = 0
+        if rule.knows:
+            # a random step follows no one: only what is promised here matters
+            radius = rule.radius * HERE if at_random else rule.radius
+            found = find_neighbors(tree, key, n_neighbors, radius, rows, squared)
+            note_distance(tree, key, found, squared, step + state[lane, NUMBER], noted)
+        else:
+            noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
+        nearest = rows[0]
+        count = weigh(values, rows, squared, found, rule, scores)
+        note_best(rows, squared, scores, count, rule, notes, noted)
+        if count == 0 or at_random:
+            notes[CHOICE] = UNIFORM if at_random else NO_NEIGHBOR
+            write_uniform_action(bounds, rule.discrete, uniforms[2:], action)
+            if rule.hold > 1:
+                state[lane, HELD] = duration(uniforms[2 + len(action)], rule.hold) - 1
+            continue
+        temperature = rule.temperature
+        if rule.relative:
+            temperature = max(temperature * (scores[:count].max() - rule.lowest), COLDEST)
+        chosen = sample_softmax(scores, count, temperature, uniforms[1])  # Eq. 5
+        row = rows[chosen]
+        if explore:
+            normals = uniforms[len(uniforms) - len(action) :]
+            write_noisy_action(bounds, rule.noise_std, actions[row], normals, action)
+            notes[CHOICE] = NOISE
+            continue
+        action[:] = actions[row]
+        notes[CHOICE] = MEMORY
+        # what its action does elsewhere says nothing about where the row stands
+        if squared[chosen] <= rule.threshold**2:
+            notes[FOLLOWED], notes[REPEATED] = row, row == nearest
+    return -1
+
+
+@compiled()
+def weigh(
+    values: npt.NDArray[np.float32], rows: Ints, squared: Floats, found: int, rule: Any,
+    scores: Floats,
+) -> int:  # fmt: skip
+    """Keep the neighbours that know something, in front; returns how many, with their scores."""
+    count = 0
+    for i in range(found):
+        value = np.float64(values[rows[i]])
+        if value <= rule.worthless:
+            continue
+        if rule.fading > 0.0:
+            near = np.exp(-rule.fading * np.sqrt(squared[i]))
+            value = rule.lowest + (value - rule.lowest) * near
+        rows[count], squared[count], scores[count] = rows[i], squared[i], value
+        count += 1
+    return count
+
+
+@compiled()
+def note_best(
+    rows: Ints, squared: Floats, scores: Floats, count: int, rule: Any, notes: Ints, noted: Floats
+) -> None:
+    """Write down the best row close by, whose value is what this state promises."""
+    # squared distances are in ascending order; what is far away promises nothing about here
+    n_here = np.searchsorted(squared[:count], (rule.radius * HERE) ** 2, side="right")
+    if n_here > 0:
+        best = scores[:n_here].argmax()
+        notes[BEST] = rows[best]
+        noted[CLOSENESS] = np.exp(-rule.fading * np.sqrt(squared[best]))
+
+
+@compiled()
+def duration(draw: float, longest: int) -> int:
+    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
+
+    P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
+    """
+    return int(min(1.0 / (1.0 - draw), np.float64(longest)))
+
+
+@compiled()
+def greedy_rows(
+    tree_keys: npt.NDArray[np.float32],
+    nodes: npt.NDArray[np.int32],
+    boxes: npt.NDArray[np.float32],
+    buckets: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float32],
+    rules: npt.NDArray[Any],
+    keys: Floats,
+    greedy: Ints,
+) -> int:
+    """The evaluation rule: the best of the neighbours, or (`best` is False) the closest row.
+
+    Where no neighbour knows something, the closest of the next `FAR` that does. Returns the index
+    of a key that is not finite, or -1.
+    """
+    tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
+    n_neighbors = rule.n_neighbors
+    n_far = FAR if rule.worthless > -np.inf else 1
+    size = max(n_neighbors, n_far)
+    rows, squared = np.empty(size, np.int64), np.empty(size, np.float64)
+    scores, key = np.empty(size, np.float64), np.empty(keys.shape[1], np.float32)
+    for i in range(len(keys)):
+        if not store_key(keys[i], key):
+            return i
+        count = 0
+        if rule.best:
+            found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
+            count = weigh(values, rows, squared, found, rule, scores)
+        if count > 0:
+            greedy[i] = rows[scores[:count].argmax()]
+            continue
+        found = find_neighbors(tree, key, n_far, np.inf, rows, squared)
+        greedy[i] = rows[0]
+        for j in range(found):
+            if values[rows[j]] > rule.worthless:
+                greedy[i] = rows[j]
+                break
+    return -1
+
+
+# ---------------------------------------------------------------- learning
+
+
+@compiled()
+def back_up(
+    rewards: Floats,
+    gamma: float,
+    stitching: bool,
+    correction: float,
+    places: Ints,
+    in_place: npt.NDArray[np.bool_],
+    closeness: Floats,
+    values: npt.NDArray[np.float32],
+    lowest: float,
+) -> Floats:
+    """The value of each step, backwards; corrects `values`, which are a copy.
+
+    v_t = r_t + gamma v_{t+1} is the paper's. `stitching` puts in place of v_{t+1} what the best
+    neighbour of the next state promises, if that is more. `correction` moves the value of a row
+    whose action was taken by that share towards r_t + gamma times the better of the two: up if it
+    led to more than it promised, down if to less. `places` says where in `values` the row that a
+    step followed and the best row near it are; those that are not `in_place` do not count.
+    """
+    returns = np.empty(len(rewards))
+    value = 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        promise = value
+        if t + 1 < len(rewards) and in_place[t + 1, 1]:
+            known = np.float64(values[places[t + 1, 1]])
+            promise = max(promise, lowest + (known - lowest) * closeness[t + 1])
+        value = rewards[t] + gamma * (promise if stitching else value)
+        returns[t] = value
+        if correction > 0.0 and in_place[t, 0]:
+            followed = places[t, 0]
+            kept = rewards[t] + gamma * promise
+            values[followed] += np.float32(correction * (kept - np.float64(values[followed])))
+    return returns
+
+
+class Update(NamedTuple):
+    """What one episode changes in the memory: tuples to write, in order, and corrected rows."""
+
+    order: npt.NDArray[np.intp]
+    returns: Floats
+    corrected: Ints
+    corrected_values: npt.NDArray[np.float32]
+
+
+class CECPlus(MemoryAgent):
+    """`CEC` that needs no settings: explores further, joins what it knows, checks what it believes.
 
     Keys are the observations, divided by their spread in the first 1,000 steps; of a dictionary
-    with goals the difference of desired and achieved goal. `periodic` names the dimensions of the
-    observation that are angles in radians; `embedding` replaces all of that.
+    with goals the difference of desired and achieved goal.
+
+    Args:
+        env: A Gymnasium environment or vector environment, or an id.
+        n_neighbors: neighbours asked for a decision
+        temperature: of the softmax over the neighbours' values
+        temperature_unit: return, or best: the temperature is a share of the best neighbour's value
+        noise_std: of the exploring noise, in an action box scaled to [-1, 1]
+        radius_factor: neighbours farther than this times the threshold are ignored
+        distance_threshold: states nearer than this are one row of the memory; or step
+        gamma: discount factor
+        epsilon: probability of exploring: a number, or START,END,STEPS
+        epsilon_spread: how many times larger or smaller an episode's own epsilon may be
+        capacity: rows of the memory; then the least recent one gives its place
+        embedding: how an observation becomes a key, in place of the default
+        periodic: dimensions of the observation that are angles in radians
+        exploration: uniform takes a uniform action, noise adds noise to the remembered one
+        recency: what makes a row recent: write, hit or never
+        hold: the longest time that an exploratory action lasts (1: a step)
+        skip_worthless: whether rows of the lowest value are ignored: true or false
+        detour_cost: what distance takes from a value; null: greedy is the nearest row
+        stitching: whether steps take over what neighbours of the next state promise
+        correction: the share by which a followed row's value moves to what it led to
+        timeouts: end, or continue: all would go on as in the last tenth
+        seed: decides every random number
     """
 
     name = "cec-plus"
 
-    def __init__(self, env: Any, *, periodic: Sequence[int] = (), **settings: Any) -> None:
-        self._periodic = tuple(periodic)
-        super().__init__(env, **{**DEFAULTS, **settings})
-        # `config` has both, and they agree
-        if self._periodic not in ((), self.periodic):
+    def __init__(
+        self,
+        env: Any,
+        *,
+        n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(5, 40))] = 20,
+        temperature: Annotated[float, Range(0, above=True, tune=(0.001, 1), log=True)] = 0.02,
+        temperature_unit: Literal["best", "return"] = "best",
+        noise_std: Annotated[float, Range(0, tune=(0.01, 1), log=True)] = 0.1,
+        radius_factor: Annotated[float, Range(0, above=True, tune=(1, 12))] = 6.0,
+        distance_threshold: Annotated[float, Range(0, above=True, tune=(0.01, 1), log=True)]
+        | Literal["step"] = "step",
+        gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
+        epsilon: float | tuple[float, float, int] | LinearSchedule = 0.05,
+        epsilon_spread: Annotated[float, Range(1, tune=(1, 40))] = 20.0,
+        capacity: Annotated[int, Range(1, 2**31 - 1)] = 1_000_000,
+        embedding: Embedding | None = None,
+        periodic: Sequence[int] = (),
+        exploration: Literal["uniform", "noise"] = "uniform",
+        recency: Literal["write", "hit", "never"] = "write",
+        hold: Annotated[int, Range(1, 2**31 - 1, tune=(1, 200), log=True)] = 100,
+        skip_worthless: bool = True,
+        detour_cost: Annotated[float, Range(0, tune=(0, 5))] | None = 1.3,
+        stitching: bool = True,
+        correction: Annotated[float, Range(0, 1, tune=(0, 1))] = 0.3,
+        timeouts: Literal["continue", "end"] = "continue",
+        seed: int = 0,
+    ) -> None:
+        if stitching is True and gamma == 1:
+            # a state that is met again would promise itself one reward more, for ever
+            raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
+        super().__init__(env, locals())
+        self._scale_check = ScaleCheck()
+        found = periodic_dimensions(self.embedding)
+        if tuple(self.periodic) not in ((), found):
             raise ValueError(
                 "periodic dimensions are for the default embedding: give one of both, or an "
-                f"embedding with Periodic({list(self._periodic)})"
+                f"embedding with Periodic({list(self.periodic)})"
             )
+        self.periodic = found
 
-    @property
-    def periodic(self) -> tuple[int, ...]:
-        """The dimensions that the embedding takes as angles."""
-        stages = self.embedding.stages if isinstance(self.embedding, Chain) else (self.embedding,)
-        return tuple(i for stage in stages if isinstance(stage, Periodic) for i in stage.dimensions)
-
-    def config(self) -> dict[str, Any]:
-        # left out where there are none, as in files that are older than this entry
-        periodic = {"periodic": list(self.periodic)} if self.periodic else {}
-        return {**super().config(), **periodic}
-
-    def _default_embedding(self) -> Embedding:
+    def default_embedding(self) -> Embedding:
         stages: list[Embedding] = [FrozenNormalizer(1000)]
-        if self._periodic:
-            stages.insert(0, Periodic(self._periodic))
+        if self.periodic:
+            stages.insert(0, Periodic(self.periodic))
         if has_goals(self.observation_space):
             stages.insert(0, GoalDifference())
         return stages[0] if len(stages) == 1 else Chain(stages)
+
+    def config(self) -> dict[str, Any]:
+        config = super().config()
+        # left out where there are none, as in files that are older than this entry
+        if not self.periodic:
+            del config["periodic"]
+        return config
+
+    # -- deciding ------------------------------------------------------------------------------
+
+    @property
+    def notes(self) -> Notes:  # type: ignore[override]
+        """Uniforms for epsilon, softmax, each part of the action and, where it is held, how long."""
+        size = self.codec.size
+        return Notes(
+            uniforms=2 + size + (self.hold > 1),
+            normals=size if self._adds_noise else 0,
+            trace=5,
+            numbers=3,
+        )
+
+    @property
+    def _adds_noise(self) -> bool:
+        return self.exploration == "noise" and not self.codec.discrete
+
+    def exploration_scale(self, rng: np.random.Generator) -> float:
+        """An epsilon of its own for each episode, log-uniformly around the common one."""
+        if self.epsilon_spread == 1:
+            return 1.0
+        return float(self.epsilon_spread ** rng.uniform(-1.0, 1.0))
+
+    def random_duration(self, uniforms: Floats) -> int:
+        if self.hold == 1:
+            return 1
+        return int(duration(uniforms[2 + self.codec.size], self.hold))
+
+    @property
+    def radius(self) -> float:
+        """How far a neighbour may be; 0 while the threshold is not known yet."""
+        return float(self.radius_factor * self.memory.distance_threshold)
+
+    @property
+    def can_decide(self) -> bool:
+        """Keys are not enough: the threshold may have to be measured first."""
+        return self.embedding.ready and self.memory.distance_threshold > 0
+
+    def make_memories(self) -> dict[str, EpisodicMemory]:
+        """One memory; a threshold of 0 stands for one that is measured on the first episodes."""
+        measured = self.distance_threshold == "step"
+        memory = EpisodicMemory(
+            self.embedding.key_dim,
+            capacity=self.capacity,
+            distance_threshold=0.0 if measured else self.distance_threshold,
+            columns={"action": self.codec.size},
+            recency=self.recency,
+        )
+        return {"memory": memory}
+
+    def memory_changed(self) -> None:
+        memory = self.memory
+        self._actions = memory.column_arrays["action"]
+        self._rules = self._make_rule()
+        self._read = (*memory.tree.arrays, memory.value_array)
+        self._arguments = (*self._read, self._actions, self._rules, self.codec.bounds)
+
+    def _make_rule(self) -> npt.NDArray[Any]:
+        memory = self.memory
+        threshold = memory.distance_threshold
+        lowest, highest = memory.value_range
+        fading = 0.0
+        if self.detour_cost and self.gamma < 1 and threshold > 0:
+            cost = self.detour_cost * self.embedding.key_dim
+            fading = -cost * math.log(max(self.gamma, 1e-300)) / threshold
+        fields = {
+            "n_neighbors": self.n_neighbors,
+            "radius": self.radius,
+            "temperature": self.temperature,
+            "relative": self.temperature_unit == "best",
+            "noise_std": self.noise_std,
+            "uniform": not self._adds_noise,
+            "discrete": self.codec.discrete,
+            "threshold": threshold,
+            # a share of the range, because a corrected value approaches the lowest one for ever
+            "worthless": lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
+            "knows": len(memory) > 0 and (not self.skip_worthless or highest > lowest),
+            "lowest": lowest,
+            "fading": fading,
+            "best": self.detour_cost is not None,
+            "hold": self.hold,
+            "clock": memory.clock,
+        }
+        return np.array([tuple(fields[name] for name in RULE.names or ())], RULE)
+
+    def decide(self, lanes: Lanes, keys: Floats) -> int:
+        epsilon = self.epsilon(self.num_timesteps)
+        return select_actions(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+
+    def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
+        """The actions of the best neighbours."""
+        rows = np.zeros(len(keys), np.int64)
+        bad = greedy_rows(*self._read, self._rules, keys, rows)
+        if bad >= 0:
+            raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
+        return self._actions[rows]
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def calibrate(self, episodes: list[Experience]) -> None:
+        """Measure the threshold: half the median step between keys."""
+        self.memory.distance_threshold = median_step([each.keys for each in episodes]) / 2
+
+    def learn_from(self, experience: Experience) -> Learned:
+        """Values backwards, as in CEC; corrections and writes are checked before either is made."""
+        update = self._update_from(experience)
+        self.memory.set_values(update.corrected, update.corrected_values)
+        order = update.order
+        _, outcomes = self.memory.write_many(
+            experience.keys[order], update.returns[order], action=experience.actions[order]
+        )
+        return Learned(outcomes, len(experience.rewards) - len(order))
+
+    def _update_from(self, experience: Experience) -> Update:
+        rewards = self._extended(experience.rewards, experience.terminated)
+        trace = experience.trace
+        no_rows, no_values = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        backwards = np.arange(len(rewards))[::-1]
+        if not experience.decided:
+            returns = super().plain_returns(rewards, terminated=True)
+            check_returns(returns, rewards)
+            return Update(backwards, returns, no_rows, no_values)
+        in_place = still_in_place(self.memory, trace)
+        if not experience.terminated:
+            in_place[-1, 0] = False  # nobody knows what the last step led to
+        met, places = np.unique(trace[:, FOLLOWED : BEST + 1], return_inverse=True)
+        values = self.memory.value_array[met]
+        lowest, _ = self.memory.value_range
+        returns = back_up(
+            rewards, self.gamma, self.stitching, self.correction, places.reshape(-1, 2), in_place,
+            experience.numbers[:, CLOSENESS], values, lowest,
+        )  # fmt: skip
+        check_returns(returns, rewards)
+        if self.correction == 0:
+            return Update(backwards, returns, no_rows, no_values)
+        corrected = np.isin(met, trace[in_place[:, 0], FOLLOWED])
+        check_corrections(met[corrected], values[corrected])
+        # a repeated step is no news, unless its row has been replaced since
+        repeated = (trace[:, REPEATED] > 0) & in_place[:, 0]
+        order = backwards[~repeated[backwards]]
+        return Update(order, returns, met[corrected], values[corrected])
+
+    def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:
+        return super().plain_returns(self._extended(rewards, terminated), terminated)
+
+    def _extended(self, rewards: Floats, terminated: bool) -> Floats:
+        """The rewards, the last one with what would have come after a time-out."""
+        if terminated or self.timeouts == "end":
+            return rewards
+        extended = rewards.copy()
+        extended[-1] += self.gamma * timeout_value(rewards, self.gamma)
+        return extended
+
+    def watch(self, experience: Experience) -> None:
+        """Warn once when too many decisions find no neighbour, if the threshold was given."""
+        if self.distance_threshold != "step":
+            searched = experience.trace[:, CHOICE] != Choice.UNIFORM
+            self._scale_check.add(experience.numbers[searched, DISTANCE], self.radius)
+
+    def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+        return {
+            "rollout/exploration_rate": self.epsilon(self.num_timesteps),
+            **super().metrics(totals),
+        }
+
+    def warm_up_config(self) -> dict[str, Any]:
+        config = {**super().warm_up_config(), "distance_threshold": "step"}
+        config.pop("periodic", None)
+        return config
+
+
+def still_in_place(memory: EpisodicMemory, trace: Ints) -> npt.NDArray[np.bool_]:
+    """Whether the row that each step followed, and the best row near it, are still the same rows.
+
+    With several environments, another one may have replaced a row since the step was decided.
+    """
+    rows, seen = trace[:, FOLLOWED : BEST + 1], trace[:, SEEN, None]
+    same: npt.NDArray[np.bool_] = (rows >= 0) & (memory.written_array[rows] <= seen)
+    return same
+
+
+def median_step(episodes: list[npt.NDArray[Any]]) -> float:
+    """The median distance between consecutive keys that differ; 1 where nothing ever moves."""
+    steps = np.concatenate([np.linalg.norm(np.diff(keys, axis=0), axis=1) for keys in episodes])
+    moved = steps[steps > 0]
+    return float(np.median(moved)) if moved.size else 1.0
+
+
+def check_corrections(rows: Ints, values: npt.NDArray[np.float32]) -> None:
+    if not np.isfinite(values).all():
+        row = int(rows[~np.isfinite(values)][0])
+        raise ValueError(
+            f"expected corrected values that float32 can hold, got infinity for row {row}; "
+            "scale the rewards"
+        )
+
+
+def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:
+    """The dimensions that an embedding takes as angles."""
+    stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)
+    return tuple(i for stage in stages if isinstance(stage, Periodic) for i in stage.dimensions)
 
 
 def has_goals(space: spaces.Space[Any]) -> bool:
     """Whether observations say where things are and where they should be."""
     return isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces)
+
+
+PRESETS = ("default",)
+
+
+def preset(task: str, name: str = "default") -> dict[str, Any]:  # noqa: ARG001
+    """The arguments of `CECPlus` for a task: none, on every task."""
+    if name not in PRESETS:
+        raise ValueError(f"expected the preset default, got {name!r}")
+    return {}

@@ -1,11 +1,45 @@
-"""The commonest silent failure is a wrong scale: say it once."""
+"""How far the nearest rows are: noted for the log, and checked for a wrong scale.
+
+A wrong scale of the observations is the commonest silent failure, so a warning says it, once.
+"""
 
 import warnings
 
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.agents.recorder import DISTANCE, NOT_SEARCHED, WEIGHT
+from scrubjay.compiled import compiled
+from scrubjay.memory.kdtree import TreeArrays, find_neighbors, tree_size
+
 WINDOW = 5000  # decisions
+SAMPLED = 16  # of so many steps without a neighbour, one measures how far the nearest row is
+
+
+@compiled()
+def note_distance(
+    tree: TreeArrays,
+    key: npt.NDArray[np.float32],
+    found: int,
+    squared: Floats,
+    count: int,
+    numbers: Floats,
+) -> None:
+    """Write down how far the nearest row is, for the log and the check of the scale.
+
+    Beyond the radius it is searched for the log alone, so one step in a few is enough: in many
+    dimensions it is a scan of all rows. Which steps those are, `count` decides: it differs from
+    episode to episode, so that in short episodes all steps have their turn.
+    """
+    numbers[DISTANCE], numbers[WEIGHT] = np.nan, 0.0
+    if found > 0:
+        numbers[DISTANCE], numbers[WEIGHT] = np.sqrt(squared[0]), 1.0
+    elif tree_size(tree) == 0:
+        numbers[DISTANCE] = NOT_SEARCHED
+    elif count % SAMPLED == 0:
+        row, distance = np.empty(1, np.int64), np.empty(1, np.float64)
+        find_neighbors(tree, key, 1, np.inf, row, distance)
+        numbers[DISTANCE], numbers[WEIGHT] = np.sqrt(distance[0]), SAMPLED
 
 
 class ScaleCheck:
@@ -25,11 +59,11 @@ class ScaleCheck:
     def add(self, distances: npt.NDArray[np.float64], radius: float) -> None:
         """The nearest distances of one episode's decisions.
 
-        Negative: nobody was asked; infinite: the memory was empty; NaN: beyond the radius.
+        Infinite: nothing was searched; NaN: beyond the radius and not measured.
         """
         if self._warned:
             return
-        self._distances.append(distances[~np.isinf(distances) & ~(distances < 0)])
+        self._distances.append(distances[~np.isinf(distances)])
         self._count += len(self._distances[-1])
         if self._count >= WINDOW:
             self._check(np.concatenate(self._distances), radius)

@@ -84,6 +84,11 @@ class Embedding(ABC):
         """Learn from one training observation, then write its key (if `ready`) into `out`."""
         self.embed(vector, out)
 
+    def observe_batch(self, vectors: Vector, out: Vector) -> None:
+        """`observe` for many vectors, one after the other; keys into the rows of `out`."""
+        for vector, key in zip(vectors, out, strict=True):
+            self.observe(vector, key)
+
     @property
     def ready(self) -> bool:
         """False while the stage still gathers what it needs: until then there are no keys."""

@@ -42,6 +42,24 @@ class Flattener:
             _copy(self._entry(observation, key), shape, out[start : start + size])
             start += size
 
+    def into_batch(self, observations: Any, out: Vector) -> None:
+        """Write a stack of observations into the rows of `out`."""
+        if self.keys is None:
+            _copy(observations, (len(out), *self.shapes[0]), out)
+            return
+        start = 0
+        for key, shape, size in zip(self.keys, self.shapes, self.sizes, strict=True):
+            part = self._entry(observations, key)
+            _copy(part, (len(out), *shape), out[:, start : start + size])
+            start += size
+
+    def batch_of(self, observations: Any) -> Vector:
+        """A stack of observations as a matrix."""
+        first = observations if self.keys is None else self._entry(observations, self.keys[0])
+        out = np.empty((len(first), self.size))
+        self.into_batch(observations, out)
+        return out
+
     def _entry(self, observation: Any, key: str) -> Any:
         try:
             return observation[key]
@@ -55,13 +73,6 @@ class Flattener:
         first = observation if self.keys is None else self._entry(observation, self.keys[0])
         return np.ndim(first) == len(self.shapes[0]) + 1
 
-    def unstack(self, observations: Any) -> list[Any]:
-        """The single observations of a stack."""
-        if self.keys is None:
-            return list(observations)
-        count = len(observations[self.keys[0]])
-        return [{key: observations[key][i] for key in self.keys} for i in range(count)]
-
 
 def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:
     part = np.asarray(part)
@@ -69,7 +80,7 @@ def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:
         raise ValueError(f"an observation of shape {shape} was expected, {part.shape} came")
     if part.dtype.kind not in "fiub":
         raise TypeError(f"a numeric observation was expected, dtype {part.dtype} came")
-    out[:] = part if len(shape) == 1 else part.ravel()
+    out[:] = part.reshape(out.shape)
 
 
 def _selected_keys(

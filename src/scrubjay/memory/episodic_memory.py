@@ -49,6 +49,7 @@ from scrubjay.memory.writing import (
     RULES,
     Outcome,
     discounted_returns,
+    find_bad,
     find_extremes,
     recency_order,
     set_row_values,
@@ -270,6 +271,45 @@ class EpisodicMemory:
         gamma, last_value = real_number("gamma", gamma), real_number("last_value", last_value)
         returns = discounted_returns(rewards, gamma, last_value)
         return self._write_batch(matrix, returns, columns, distance_threshold, True)
+
+    def write_stale(
+        self, keys: npt.ArrayLike, values: npt.ArrayLike, **columns: npt.ArrayLike
+    ) -> Written:
+        """Write tuples that are all looked up in the memory as it was before the call.
+
+        This is what the first published code of CEC did. A tuple with a hit is compared with the row
+        as it is by then, and replaces it if it is better; all others are added in the end. Returns
+        the row and outcome of each.
+        """
+        matrix = key_matrix(keys, self.key_dim)
+        numbers = vector("values", values, len(matrix))
+        records = np.zeros((len(matrix), self._record.itemsize), np.uint8)
+        self._fill(columns_of(self._record, records), columns)
+        bad = find_bad(
+            matrix, numbers, records, self._exponents, np.empty(self.key_dim, np.float32)
+        )
+        if bad >= 0:
+            raise self._not_finite(matrix, numbers, *divmod(bad, KINDS_OF_BAD))
+        rows = self.tree.query(matrix, 1, self.distance_threshold)[0][:, 0]
+        outcomes = np.full(len(matrix), Outcome.ADDED, np.int8)
+        for i in np.flatnonzero(rows >= 0):
+            outcomes[i] = self._replace_if_better(int(rows[i]), matrix[i], numbers[i], records[i])
+        new = np.flatnonzero(rows < 0)
+        added, kinds = np.empty(len(new), np.int64), np.empty(len(new), np.int8)
+        self._write(matrix[new], numbers[new], records[new], None, False, added, kinds)
+        rows[new], outcomes[new] = added, kinds
+        return rows, outcomes
+
+    def _replace_if_better(
+        self, row: int, key: npt.NDArray[np.float64], value: float, record: npt.NDArray[np.uint8]
+    ) -> Outcome:
+        if np.float32(value) <= self.table.values[row]:
+            return Outcome.KEPT
+        self.tree.move(row, key)
+        self.table.records[row] = record
+        self.set_values([row], [value])
+        self.table.written[row] = self.clock
+        return Outcome.REPLACED
 
     def _write_batch(
         self,

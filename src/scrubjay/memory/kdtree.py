@@ -79,9 +79,10 @@ from scrubjay.memory.tree_kernels import (
     rebuild,
     remove_row,
     take_apart,
+    tree_size,
 )
 
-__all__ = ["KDTree", "TreeArrays", "find_neighbors"]
+__all__ = ["KDTree", "TreeArrays", "find_neighbors", "tree_size"]
 
 Neighbors = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 

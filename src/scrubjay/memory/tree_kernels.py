@@ -64,6 +64,12 @@ def find_neighbors(
 
 
 @compiled(nogil=True)
+def tree_size(tree: TreeArrays) -> int:
+    """The number of rows in the tree."""
+    return int(tree.nodes[0, SIZE])
+
+
+@compiled(nogil=True)
 def search(
     tree: TreeArrays,
     key: Singles,

@@ -14,111 +14,119 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from scrubjay.training.protocols import Action
 
-PENDING: Any = object()
-"""Stands for the first observation of an episode where the next step will bring it."""
-
-
-class Step(NamedTuple):
-    """What one environment answered; `observation` is always the episode's own last one."""
+class LastStep(NamedTuple):
+    """How an episode ended in one environment; `observation` is the episode's own last one."""
 
     observation: Any
-    reward: float
     terminated: bool
     truncated: bool
     info: Mapping[str, Any]
 
 
 class SingleEnvironment:
-    """A plain Gymnasium environment."""
+    """A plain Gymnasium environment: observations, rewards and ends are not stacked."""
 
     n_environments = 1
+    batched = False
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         self.env = env
+        self.step = env.step
 
-    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
-        return [self.env.reset(seed=seed)[0] for _, seed in zip(lanes, seeds, strict=True)]
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int], observations: Any) -> Any:  # noqa: ARG002
+        """Start a new episode; returns its first observation, and that none is pending."""
+        return self.env.reset(seed=seeds[0])[0], None
 
-    def step(self, actions: Sequence[Action]) -> list[Any]:
-        return [self.env.step(actions[0])]
+    def ended(self, terminated: Any, truncated: Any) -> Sequence[int]:
+        """The lanes whose episode is over."""
+        return (0,) if terminated or truncated else ()
+
+    def last_step(self, lane: int, step: Any) -> LastStep:  # noqa: ARG002
+        """How the episode ended."""
+        observation, _, terminated, truncated, info = step
+        return LastStep(observation, bool(terminated), bool(truncated), info)
 
 
 class VectorEnvironment:
-    """A Gymnasium vector environment in any autoreset mode."""
+    """A Gymnasium vector environment in any autoreset mode: everything is stacked."""
+
+    batched = True
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         self.env: Any = env  # its own types know no list of seeds
+        self.step = env.step
         self.n_environments = env.num_envs
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._seeds_by_lane = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         self._resets_by_mask = self._seeds_by_lane or self._mode == AutoresetMode.DISABLED
-        # What a SAME_STEP environment has already reset to, by lane.
-        self._first: list[Any] = [PENDING] * self.n_environments
 
-    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
-        """Start new episodes; returns their first observations, in the order of `lanes`.
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int], observations: Any) -> Any:
+        """Start new episodes in some lanes.
 
-        `PENDING` instead of an observation means that the lane's next step brings it (NEXT_STEP).
+        Args:
+            lanes: The lanes.
+            seeds: The seed of each lane's new episode.
+            observations: The stack of observations after the last step.
+
+        Returns:
+            The stack with the first observations of the new episodes, and a mask of the lanes whose
+            first observation is pending: their next step brings it (NEXT_STEP). None: no lane.
         """
         if len(lanes) == self.n_environments:
-            return self._reset_all(seeds)
-        if self._resets_by_mask:
-            return self._reset_some(lanes, seeds)
-        first = [self._first[lane] for lane in lanes]
-        self._first = [PENDING] * self.n_environments
-        return first
-
-    def step(self, actions: Sequence[Action]) -> list[Step]:
-        observations, rewards, terminated, truncated, infos = self.env.step(np.stack(actions))
-        ended = np.logical_or(terminated, truncated)
-        return [
-            Step(
-                self._last_observation(observations, infos, lane, bool(ended[lane])),
-                float(rewards[lane]),
-                bool(terminated[lane]),
-                bool(truncated[lane]),
-                self._info(infos, lane, bool(ended[lane])),
-            )
-            for lane in range(self.n_environments)
-        ]
-
-    def _reset_all(self, seeds: Sequence[int]) -> list[Any]:
-        observations, _ = self.env.reset(seed=list(seeds) if self._seeds_by_lane else seeds[0])
-        return [_select(observations, lane) for lane in range(self.n_environments)]
-
-    def _reset_some(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Any]:
+            first, _ = self.env.reset(seed=list(seeds) if self._seeds_by_lane else seeds[0])
+            return first, None
         mask = np.zeros(self.n_environments, dtype=np.bool_)
         mask[list(lanes)] = True
-        observations, _ = self.env.reset(
-            seed=self._spread(lanes, seeds) if self._seeds_by_lane else None,
-            options={"reset_mask": mask},
-        )
-        return [_select(observations, lane) for lane in lanes]
+        if self._resets_by_mask:
+            first, _ = self.env.reset(
+                seed=self._spread(lanes, seeds) if self._seeds_by_lane else None,
+                options={"reset_mask": mask},
+            )
+            return _merged(observations, first, mask), None
+        # a SAME_STEP environment has reset itself already
+        return observations, None if self._mode == AutoresetMode.SAME_STEP else mask
 
     def _spread(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[int | None]:
         by_lane = dict(zip(lanes, seeds, strict=True))
         return [by_lane.get(lane) for lane in range(self.n_environments)]
 
-    def _last_observation(self, observations: Any, infos: Any, lane: int, ended: bool) -> Any:
-        observation = _select(observations, lane)
-        if ended and self._mode == AutoresetMode.SAME_STEP:
-            self._first[lane] = observation
-            return infos["final_obs"][lane]
-        return observation
+    def ended(self, terminated: Any, truncated: Any) -> Sequence[int]:
+        """The lanes whose episode is over."""
+        if not (terminated.any() or truncated.any()):
+            return ()
+        return [int(lane) for lane in np.flatnonzero(np.logical_or(terminated, truncated))]
 
-    def _info(self, infos: Mapping[str, Any], lane: int, ended: bool) -> dict[str, Any]:
-        """The lane's own entries of a vector info: those whose mask `_name` says so."""
-        if ended and self._mode == AutoresetMode.SAME_STEP:
+    def last_step(self, lane: int, step: Any) -> LastStep:
+        """How a lane's episode ended."""
+        observations, _, terminated, truncated, infos = step
+        ends, cut = bool(terminated[lane]), bool(truncated[lane])
+        observation = _select(observations, lane)
+        if self._mode == AutoresetMode.SAME_STEP and (ends or cut):
+            observation = infos["final_obs"][lane]
             infos = infos.get("final_info", {})
-        return {
-            key: values[lane]
-            for key, values in infos.items()
-            if not key.startswith("_") and f"_{key}" in infos and infos[f"_{key}"][lane]
-        }
+        return LastStep(observation, ends, cut, _info(infos, lane))
+
+
+def _info(infos: Mapping[str, Any], lane: int) -> dict[str, Any]:
+    """The lane's own entries of a vector info: those whose mask `_name` says so."""
+    return {
+        key: values[lane]
+        for key, values in infos.items()
+        if not key.startswith("_") and f"_{key}" in infos and infos[f"_{key}"][lane]
+    }
+
+
+def _merged(observations: Any, first: Any, mask: npt.NDArray[np.bool_]) -> Any:
+    """A stack of observations in which the lanes of the mask have other ones."""
+    if isinstance(observations, Mapping):
+        return {key: _merged(part, first[key], mask) for key, part in observations.items()}
+    merged = np.array(observations)
+    merged[mask] = np.asarray(first)[mask]
+    return merged
 
 
 class EpisodeLimit:
@@ -180,7 +188,10 @@ def _select(observations: Any, lane: int) -> Any:
     return observations[lane]
 
 
-def open_environment(env: Any) -> "SingleEnvironment | VectorEnvironment":
+Environments = SingleEnvironment | VectorEnvironment
+
+
+def open_environment(env: Any) -> Environments:
     """The door for an environment of either kind."""
     if isinstance(env, VectorEnv):
         return VectorEnvironment(env)

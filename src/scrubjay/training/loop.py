@@ -1,6 +1,6 @@
 """The training loop: act, step, record; at an episode's end remember, report, begin anew."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -9,20 +9,18 @@ import numpy as np
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.callbacks import Callback, CallbackList
 from scrubjay.training.environments import (
-    PENDING,
+    Environments,
     EpisodeLimit,
-    SingleEnvironment,
-    Step,
-    VectorEnvironment,
+    LastStep,
     open_environment,
 )
 from scrubjay.training.evaluation import Evaluator
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.progress import open_progress
-from scrubjay.training.protocols import Agent, Episode
+from scrubjay.training.protocols import Agent
 from scrubjay.training.records import EpisodeRecord, success_of
 from scrubjay.training.run_folder import RunFolder, command_line
-from scrubjay.training.session import Plan, Session
+from scrubjay.training.session import NEVER, Plan, Session
 
 
 class Budget:
@@ -51,29 +49,13 @@ class Budget:
         return not self.spent and (self.unit == "steps" or self.done + n_open < self.total)
 
 
-class Lane:
-    """One environment's place in the loop: its open episode, if any, and where it stands."""
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.episode: Episode | None = None
-        self.observation: Any = PENDING
-        self.action: Any = None
-        self.length = 0
-        self.total_reward = 0.0
-
-    def begin(self, episode: Episode, observation: Any) -> None:
-        self.episode, self.observation = episode, observation
-        self.length, self.total_reward = 0, 0.0
-
-
 class Loop:
     """One training of one agent; `run` returns when the budget is spent or somebody stops it."""
 
     def __init__(
         self,
         agent: Agent,
-        source: SingleEnvironment | VectorEnvironment,
+        source: Environments,
         budget: Budget,
         session: Session,
         callbacks: CallbackList,
@@ -82,101 +64,97 @@ class Loop:
     ) -> None:
         self.agent, self.source, self.budget = agent, source, budget
         self.session, self.callbacks, self.guard = session, callbacks, guard
-        self.lanes = [Lane(index) for index in range(source.n_environments)]
+        self.recorder = agent.recorder(source.n_environments, source.batched)
         self._limit = limit
         self._watched = bool(callbacks)
-        self._n_open = 0
-        self._has_idle_lane = False
+        self._open: set[int] = set()
+        self._observations: Any = None
+        self._acting: Any = None  # a mask, while some lanes wait for their first observation
+        self._ticks = 0
+        # when an open episode may be longer than the limit
+        self._limit_tick = NEVER
 
-    def run(self) -> None:
-        """Ends with every episode finished, unless somebody stops it in between."""
+    def run(self) -> bool:
+        """Train until the budget is spent or somebody stops it; returns whether it is spent."""
         self.session.begin()
-        self._begin(self.lanes)
-        while self._n_open:
-            ended = self._step()
-            for lane, step in ended:
-                self._finish(lane, step)
+        self._begin(range(self.source.n_environments))
+        while self._open:
+            step = self._step()
+            ended = self._ended(step)
+            for lane, last in ended:
+                self._finish(lane, last)
             if self.agent.num_timesteps >= self.session.next_event:
                 self.session.handle_events()
             if (self._watched and not self.callbacks.step()) or self.guard.requested:
-                return
+                break
             if ended:
                 self._begin([lane for lane, _ in ended])
+        return self.budget.spent and not self._open
 
-    def _step(self) -> list[tuple[Lane, Step]]:
-        """One step of all environments; returns those whose episode is over.
+    def _step(self) -> Any:
+        """One step of all environments.
 
-        A lane without an episode waits for the others; one whose observation is `PENDING` gets its
-        first by this step, a dummy. Neither is stored, neither is counted.
+        A lane without an episode waits for the others; one whose first observation is pending gets
+        it by this step, a dummy. Neither is recorded, neither is counted.
         """
-        lanes = self.lanes
-        for lane in lanes:
-            if lane.episode is not None and lane.observation is not PENDING:
-                lane.action = lane.episode.act(lane.observation)
-        steps = self.source.step(self._actions())
-        ended = []
-        for lane, step in zip(lanes, steps, strict=True):
-            observation, reward, terminated, truncated, _ = step
-            if lane.episode is not None and lane.observation is not PENDING:
-                reward = float(reward)
-                lane.episode.record(reward)
-                lane.length += 1
-                lane.total_reward += reward
-                self.agent.num_timesteps += 1
-                if lane.length >= self._limit.first:
-                    truncated = truncated or self._limit.ends(lane.length, self.budget.spent)
-            lane.observation = observation
-            if terminated or truncated:
-                ended.append((lane, Step(observation, reward, terminated, truncated, step[4])))
-        return ended
+        actions = self.recorder.act(self._observations, self._acting)
+        step = self.source.step(actions)
+        self.recorder.record(step[1], self._acting)
+        self._observations, self._acting = step[0], None
+        self._ticks += 1
+        return step
 
-    def _actions(self) -> list[Any]:
-        """An action for every lane; one that never had an episode repeats another lane's."""
-        actions = [lane.action for lane in self.lanes]
-        if self._has_idle_lane:
-            some = next(action for action in actions if action is not None)
-            actions = [some if action is None else action for action in actions]
-        return actions
+    def _ended(self, step: Any) -> list[tuple[int, LastStep]]:
+        """The lanes whose episode is over, by the environment or by the limit, and how it ended."""
+        over = self.source.ended(step[2], step[3])
+        if not over and self._ticks < self._limit_tick:
+            return []
+        ended = {lane: self.source.last_step(lane, step) for lane in over}
+        if self._ticks >= self._limit_tick:
+            for lane in self._open - ended.keys():
+                length = self.recorder.length(lane)
+                if length >= self._limit.first and self._limit.ends(length, self.budget.spent):
+                    ended[lane] = self.source.last_step(lane, step)._replace(truncated=True)
+        return list(ended.items())
 
-    def _finish(self, lane: Lane, step: Step) -> None:
-        if lane.episode is None:
+    def _finish(self, lane: int, last: LastStep) -> None:
+        if lane not in self._open:
             return
-        totals = lane.episode.finish(step.observation, bool(step.terminated))
+        length, total_reward = self.recorder.length(lane), self.recorder.total_reward(lane)
+        totals = self.recorder.finish(last.observation, last.terminated, lane)
+        self._open.discard(lane)
         record = EpisodeRecord(
-            self.agent.n_episodes - 1, lane.index, self.agent.num_timesteps, lane.length,
-            lane.total_reward, bool(step.terminated), bool(step.truncated), success_of(step.info),
+            self.agent.n_episodes - 1, lane, self.agent.num_timesteps, length, total_reward,
+            last.terminated, last.truncated, success_of(last.info),
         )  # fmt: skip
-        lane.episode = None
-        self._n_open -= 1
         self.callbacks.rollout_end()
         self.session.episode_finished(record, totals)
 
-    def _begin(self, lanes: list[Lane]) -> None:
+    def _begin(self, lanes: Sequence[int]) -> None:
         """New episodes, each in an environment reset with its own seed.
 
         When the budget is spent none is begun; lanes that wait for others are reset all the same,
         because a vector environment is stepped as a whole.
         """
-        episodes: list[Episode | None] = []
+        numbers = []
         for lane in lanes:
-            n_new = sum(episode is not None for episode in episodes)
-            another = self.budget.allows_another(self._n_open + n_new)
-            episodes.append(self.agent.begin_episode(lane.index) if another else None)
-        if self._n_open == 0 and all(episode is None for episode in episodes):
+            another = self.budget.allows_another(len(self._open))
+            numbers.append(self.recorder.begin(lane) if another else 0)
+            if another:
+                self._open.add(lane)
+        if not self._open:
             return
-        seeds = [self._reset_seed(lane, ep) for lane, ep in zip(lanes, episodes, strict=True)]
-        observations = self.source.reset([lane.index for lane in lanes], seeds)
-        for lane, episode, observation in zip(lanes, episodes, observations, strict=True):
-            if episode is None:
-                self._has_idle_lane = True
-            else:
-                lane.begin(episode, observation)
-                self._n_open += 1
+        seeds = [
+            reset_seed(self.agent.seed, Stream.ENVIRONMENT, lane, number)
+            for lane, number in zip(lanes, numbers, strict=True)
+        ]
+        self._observations, pending = self.source.reset(lanes, seeds, self._observations)
+        self._acting = None if pending is None else ~pending
+        longest = max(self.recorder.length(lane) for lane in self._open)
+        self._limit_tick = self._ticks + max(self._limit.first - longest, 1)
+        for lane in lanes:
+            if lane in self._open:
                 self.callbacks.rollout_start()
-
-    def _reset_seed(self, lane: Lane, episode: Episode | None) -> int:
-        number = 0 if episode is None else episode.number
-        return reset_seed(self.agent.seed, Stream.ENVIRONMENT, lane.index, number)
 
 
 def train(
@@ -225,9 +203,11 @@ def train(
         try:
             session.compile(agent.warm_up)
             callbacks.start(agent)
-            Loop(agent, source, budget, session, callbacks, guard, limit).run()
+            loop = Loop(agent, source, budget, session, callbacks, guard, limit)
+            completed = loop.run()
             callbacks.end()
-            status = "interrupted" if guard.requested else "finished"
+            status = "finished" if completed else "stopped"
+            status = "interrupted" if guard.requested else status
         except KeyboardInterrupt:
             status = "interrupted"
             raise

@@ -4,12 +4,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from scrubjay.training.logger import Logger
-
-Action = npt.NDArray[np.generic]
 
 
 class Policy(Protocol):
@@ -24,22 +19,28 @@ class Policy(Protocol):
     ) -> tuple[Any, Any]: ...
 
 
-class Episode(Protocol):
-    """One episode as the agent lives it. Its number decides its random numbers."""
+class Recorder(Protocol):
+    """The open episodes of one or several environments, a lane for each."""
 
-    number: int
+    def begin(self, lane: int = 0) -> int:
+        """Open the next episode of a lane; returns its number, which decides its random numbers."""
 
-    def act(self, observation: Any) -> Action:
-        """Decide in this observation."""
+    def act(self, observation: Any, lanes: Any = None) -> Any:
+        """Decide in every lane that has an open episode."""
 
-    def record(self, reward: float) -> None:
-        """Take the reward of the decision just made."""
+    def record(self, reward: Any, lanes: Any = None) -> None:
+        """Take the rewards of the decisions just made, and count the steps."""
 
-    def finish(self, observation: Any, terminated: bool) -> Mapping[str, float]:
-        """Learn from the whole episode; returns counts that are summed up for the log.
+    def length(self, lane: int = 0) -> int:
+        """The number of steps of a lane's episode so far."""
 
-        `observation` is the last one; an episode that was not `terminated` was cut off.
-        """
+    def total_reward(self, lane: int = 0) -> float:
+        """The sum of its rewards so far."""
+
+    def finish(
+        self, observation: Any, terminated: bool = True, lane: int = 0
+    ) -> Mapping[str, float]:
+        """Learn from a lane's whole episode; returns counts that are summed up for the log."""
 
 
 class Trained(Policy, Protocol):
@@ -65,8 +66,8 @@ class Agent(Trained, Protocol):
     name: ClassVar[str]
     seed: int
 
-    def begin_episode(self, environment: int) -> Episode:
-        """Open the next episode of that environment."""
+    def recorder(self, n_lanes: int, batched: bool) -> Recorder:
+        """What records the episodes of that many environments."""
 
     def rewind(self) -> int:
         """Give up open episodes; returns how many."""

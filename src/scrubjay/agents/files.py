@@ -1,0 +1,292 @@
+"""Agents as files: one archive of plain arrays and a JSON manifest, checked when it is read."""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.agents.actions import ActionCodec
+from scrubjay.agents.recorder import HeldEpisode
+from scrubjay.agents.spaces import build_space, describe_space
+from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
+from scrubjay.registry import UnknownAgentError, agent_spec
+
+if TYPE_CHECKING:
+    from scrubjay.agents.base import MemoryAgent
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+KIND = "agent"
+# What a manifest that contradicts itself can provoke, whatever was put where.
+ODD = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
+
+
+def save_agent(
+    agent: "MemoryAgent", path: str | PathLike[str], training: Mapping[str, Any] | None = None
+) -> None:
+    """Write an agent as it was at its last episode boundary."""
+    observation, observation_arrays = describe_space(agent.observation_space, "observation")
+    action, action_arrays = describe_space(agent.action_space, "action")
+    memories = {name: memory.state() for name, memory in agent.memories.items()}
+    manifest = {
+        "kind": KIND,
+        "agent": agent.name,
+        "config": agent.config(),
+        "spaces": {"observation": observation, "action": action},
+        "counters": agent.counters(),
+        "memories": {name: config for name, (config, _) in memories.items()},
+        "training": dict(training or {}),
+    }
+    arrays = {f"spaces/{name}": a for name, a in (observation_arrays | action_arrays).items()}
+    arrays |= {f"embedding/{name}": array for name, array in agent.embedding_state().items()}
+    arrays |= {f"held/{name}": array for name, array in _join(agent.held).items()}
+    for name, (_, columns) in memories.items():
+        arrays |= {f"memories/{name}/{column}": array for column, array in columns.items()}
+    write_archive(path, manifest, arrays)
+
+
+def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
+    """Read an agent of the class `cls`, or of a class below it, without an environment."""
+    manifest, arrays = read_archive(path, KIND)
+    try:
+        name, config = upgraded(manifest["agent"], manifest["config"])
+        found = agent_spec(name).load() if name != manifest["agent"] else find_class(cls, name)
+        agent = _build(found, {**manifest, "config": config}, arrays)
+        _restore(agent, _as_of_now(manifest), _renamed(arrays))
+    except ArchiveError as error:
+        raise ArchiveError(f"cannot load {path}: {error}") from error
+    except ODD as error:
+        raise ArchiveError(f"cannot load {path}: {type(error).__name__}: {error}") from error
+    return agent
+
+
+def read_training(path: str | PathLike[str]) -> dict[str, Any]:
+    """What a checkpoint keeps for whoever resumes its run."""
+    return dict(read_archive(path, KIND)[0].get("training", {}))
+
+
+# ---------------------------------------------------------------- files of older versions
+
+
+# Settings that `CEC` had in 0.1.0, with the values that did nothing; they are those of `CECPlus`.
+NEUTRAL: Mapping[str, Any] = {
+    "epsilon_spread": 1.0,
+    "hold": 1,
+    "skip_worthless": False,
+    "detour_cost": None,
+    "stitching": False,
+    "correction": 0.0,
+    "temperature_unit": "return",
+    "timeouts": "end",
+}
+
+
+def upgraded(name: str, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The method and settings of today for those of a file or run folder of an older version.
+
+    In 0.1.0 `CECPlus` was `CEC` with other settings, so a `cec` with such settings is a `cec-plus`.
+    """
+    config = dict(config)
+    if name not in ("cec", "cec-stale"):
+        return name, config
+    used = [key for key, value in NEUTRAL.items() if config.get(key, value) != value]
+    if used or config.get("distance_threshold") == "step":
+        return "cec-plus", {**NEUTRAL, **config}
+    return name, {key: value for key, value in config.items() if key not in NEUTRAL}
+
+
+def _as_of_now(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """0.1.0 knew one memory, without a name."""
+    if "memories" in manifest:
+        return manifest
+    return {**manifest, "memories": {"memory": manifest["memory"]}}
+
+
+def _renamed(arrays: Arrays) -> Arrays:
+    return {
+        f"memories/{name}" if name.startswith("memory/") else name: array
+        for name, array in arrays.items()
+    }
+
+
+# ---------------------------------------------------------------- reading
+
+
+def find_class(cls: type[Any], name: Any) -> type[Any]:
+    """The class that saved a file: `cls` itself if it saves under that name, or one below it."""
+    # a subclass without a name of its own saves under the one that it inherits
+    if name == getattr(cls, "name", None):
+        return cls
+    found = cls.known_class(name)
+    if found is None:
+        try:
+            found = agent_spec(str(name)).load()
+        except UnknownAgentError as error:
+            raise ArchiveError(
+                f"it was saved by an agent with name = {name!r}, and no such class is known: "
+                "import the module that defines it, or call load on that class"
+            ) from error
+    if not issubclass(found, cls):
+        raise ArchiveError(
+            f"it was saved by {found.__name__}, which is no {cls.__name__}: "
+            f"use {found.__name__}.load"
+        )
+    return found
+
+
+def _build(cls: type[Any], manifest: Mapping[str, Any], arrays: Arrays) -> Any:
+    from scrubjay.agents.base import Spaces
+
+    spaces = _below(arrays, "spaces/")
+    described = manifest["spaces"]
+    observation = build_space(described["observation"], spaces, "observation")
+    action = build_space(described["action"], spaces, "action")
+    return cls.from_config(Spaces(observation, action), manifest["config"])
+
+
+def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) -> None:
+    counters = dict(manifest["counters"])
+    counters["next_episodes"] = {
+        int(key): _count(n) for key, n in counters["next_episodes"].items()
+    }
+    for name in ("num_timesteps", "n_episodes", "n_dropped_episodes"):
+        _count(counters[name])
+    if min(counters["next_episodes"], default=0) < 0:
+        raise ArchiveError("environments are numbered from 0")
+    agent.embedding.restore(_below(arrays, "embedding/"))
+    memories = {
+        name: EpisodicMemory.from_state(config, _below(arrays, f"memories/{name}/"))
+        for name, config in manifest["memories"].items()
+    }
+    held = _split(_below(arrays, "held/"), agent.flattener.size, agent.codec)
+    _check_memories(agent, memories, held)
+    agent.restore_counters(counters)
+    agent.memories = memories
+    agent.held = held
+    agent.memory_changed()
+
+
+def _check_memories(
+    agent: "MemoryAgent", memories: Mapping[str, EpisodicMemory], held: list[HeldEpisode]
+) -> None:
+    """Refuse memories that this agent, with its settings, cannot have made."""
+    if memories.keys() != agent.memories.keys():
+        raise ArchiveError(
+            f"expected the memories {sorted(agent.memories)}, got {sorted(memories)}"
+        )
+    for name, memory in memories.items():
+        _check_layout(agent.memories[name], memory)
+        if "action" in memory.columns:
+            check_stored_actions(agent.codec, memory.columns["action"])
+        if len(memory) > 0 and not agent.embedding.ready:
+            raise ArchiveError("its memory has rows, but its embedding has no keys yet")
+    if held and agent.embedding.ready and memory.distance_threshold > 0:
+        raise ArchiveError("it has episodes that wait for keys, but its embedding is ready")
+
+
+def _check_layout(made: EpisodicMemory, found: EpisodicMemory) -> None:
+    expected, layout = _layout(made), _layout(found)
+    if made.distance_threshold == 0:  # it is measured in the first episodes
+        del expected["distance_threshold"]
+    for name, value in expected.items():
+        if layout[name] != value:
+            raise ArchiveError(
+                f"its settings and its memory contradict each other: {name} is {value} and "
+                f"{layout[name]}"
+            )
+
+
+def _layout(memory: EpisodicMemory) -> dict[str, Any]:
+    """What the settings of an agent say about its memory."""
+    return {
+        "key_dim": memory.key_dim,
+        "capacity": memory.capacity,
+        "distance_threshold": memory.distance_threshold,
+        "rule": memory.rule,
+        "recency": memory.recency,
+        "columns": {
+            name: (column.shape[1:], column.dtype.name)
+            for name, column in memory.column_arrays.items()
+        },
+    }
+
+
+def check_stored_actions(codec: ActionCodec, stored: npt.NDArray[Any]) -> None:
+    """Refuse stored actions that the environment could not execute."""
+    low, high = codec.bounds
+    inside = (stored >= low).all() and (stored <= high).all()
+    if not inside or (codec.discrete and not np.array_equal(stored, np.floor(stored))):
+        raise ArchiveError(f"there are stored actions outside of {low} to {high}")
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ArchiveError(f"a counter must be a whole number of at least 0, got {value!r}")
+    return value
+
+
+def _below(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+# ---------------------------------------------------------------- episodes that wait for keys
+
+
+def _join(held: list[HeldEpisode]) -> Arrays:
+    """Held episodes end to end: there may be thousands, and a file has few arrays."""
+    if not held:
+        return {}
+    return {
+        "lengths": np.array([len(episode.rewards) for episode in held]),
+        "terminated": np.array([episode.terminated for episode in held]),
+        "vectors": np.concatenate([episode.vectors for episode in held]),
+        "actions": np.concatenate([episode.actions for episode in held]),
+        "rewards": np.concatenate([episode.rewards for episode in held]),
+    }
+
+
+def _split(arrays: Arrays, observation_size: int, codec: ActionCodec) -> list[HeldEpisode]:
+    """The episodes that `_join` put end to end, checked."""
+    if not arrays:
+        return []
+    lengths = arrays["lengths"]
+    if lengths.ndim != 1 or lengths.dtype != np.int64 or not len(lengths) or lengths.min() < 1:
+        raise ArchiveError(f"held episodes have the lengths {lengths}")
+    # 0.1.0 added what comes after a time-out to the last reward before it held an episode
+    terminated = arrays.get("terminated", np.ones(len(lengths), np.bool_))
+    n = sum(lengths.tolist())
+    expected = {
+        "terminated": (np.dtype(np.bool_), (len(lengths),)),
+        "vectors": (np.dtype(np.float64), (n, observation_size)),
+        "actions": (np.dtype(np.float32), (n, codec.size)),
+        "rewards": (np.dtype(np.float64), (n,)),
+    }
+    arrays = {**arrays, "terminated": terminated}
+    if arrays.keys() != {"lengths", *expected}:
+        raise ArchiveError(f"held episodes have the arrays {sorted(arrays)}")
+    for name, description in expected.items():
+        if (arrays[name].dtype, arrays[name].shape) != description:
+            raise ArchiveError(
+                f"held {name} have {arrays[name].dtype} of shape {arrays[name].shape}, expected "
+                f"{description[0]} of shape {description[1]}"
+            )
+        if not np.isfinite(arrays[name]).all():
+            raise ArchiveError(f"held {name} have numbers that are not finite")
+    check_stored_actions(codec, arrays["actions"])
+    ends = np.cumsum(lengths)[:-1]
+    parts = [np.split(arrays[name], ends) for name in ("vectors", "actions", "rewards")]
+    return [
+        HeldEpisode(vectors, actions, rewards, bool(last))
+        for vectors, actions, rewards, last in zip(*parts, terminated, strict=True)
+    ]

@@ -1,0 +1,542 @@
+"""Episodes as they are lived: observations in, actions out, and in the end an `Experience`.
+
+An `EpisodeRecorder` has a lane for each environment that is stepped together. Whatever the method
+is, it flattens and embeds the observations, draws the random numbers, keeps what was seen, done and
+earned, and hands whole episodes over. The method only decides, for all lanes in one compiled call,
+and learns.
+
+What an episode records is settled when it begins: keys, if the embedding gives keys by then, or else
+the observations themselves, of which the keys are made later. So when an embedding becomes ready
+while other episodes are open, nothing changes for those.
+"""
+
+import math
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.agents.actions import ActionCodec
+from scrubjay.agents.sampling import is_finite, write_uniform_action
+from scrubjay.embedding import Embedding, Identity
+from scrubjay.embedding.flatten import Flattener
+from scrubjay.memory import Outcome
+from scrubjay.randomness import Stream, generator
+
+Floats = npt.NDArray[np.float64]
+
+BLOCK = 64  # steps whose random numbers are drawn at once
+NOT_SEARCHED = np.inf  # the nearest distance of a step that searched for no neighbour
+
+
+class Choice(IntEnum):
+    """Where an action came from."""
+
+    MEMORY = 0
+    NOISE = 1
+    UNIFORM = 2
+    NO_NEIGHBOR = 3
+    HELD = 4
+    """An exploratory action that goes on."""
+    GIVEN = 5
+    """Chosen by somebody else and given to `record`."""
+
+
+class Lanes(NamedTuple):
+    """What compiled code reads and writes of all lanes, L of them, of up to T steps."""
+
+    keys: npt.NDArray[np.float32]
+    """(L, T, D): the key of each step."""
+    actions: npt.NDArray[np.float32]
+    """(L, T, A): its action."""
+    numbers: Floats
+    """(L, T, n): the distance to the nearest row (NaN: beyond the radius and not measured), how many
+    steps it stands for, then what else the method notes."""
+    trace: npt.NDArray[np.int64]
+    """(L, T, m): where the action came from, a `Choice`, then what else the method notes."""
+    draws: Floats
+    """(L, BLOCK, w): random numbers of the present steps: uniform ones, then normal ones."""
+    state: npt.NDArray[np.int64]
+    """(L, 4): see `DECIDES`, `STEP`, `HELD` and `NUMBER`."""
+    scales: Floats
+    """(L,): how many times the exploration rate each episode has."""
+
+
+# Columns of `Lanes.state`: whether the lane is to be decided now, its step, how many steps an
+# exploratory action still lasts, and the episode's number.
+DECIDES, STEP, HELD, NUMBER = range(4)
+# The first columns of `Lanes.trace` and `Lanes.numbers`.
+CHOICE = 0
+DISTANCE, WEIGHT = 0, 1
+
+
+class Notes(NamedTuple):
+    """How many random numbers a method needs for a step, and how many notes it takes."""
+
+    uniforms: int
+    normals: int = 0
+    trace: int = 1
+    numbers: int = 2
+
+
+class Experience(NamedTuple):
+    """A finished episode, a row for each step."""
+
+    keys: npt.NDArray[Any]
+    actions: npt.NDArray[np.float32]
+    rewards: Floats
+    trace: npt.NDArray[np.int64]
+    numbers: Floats
+    terminated: bool
+    """False if the episode was cut off, by a time limit for example."""
+    decided: bool
+    """Whether its actions were decided from the memory; otherwise the notes mean nothing."""
+
+
+class HeldEpisode(NamedTuple):
+    """An episode that waits for the embedding to become ready."""
+
+    vectors: Floats
+    actions: npt.NDArray[np.float32]
+    rewards: Floats
+    terminated: bool = True
+
+
+class Learned(NamedTuple):
+    """What became of an episode in the memory."""
+
+    outcomes: npt.NDArray[np.int8]
+    """The outcome of each write."""
+    n_repeated: int = 0
+    """Steps that were not written because they repeated what is remembered."""
+
+
+class Method(Protocol):
+    """What a recorder needs to know of a method; `MemoryAgent` is one."""
+
+    seed: int
+    num_timesteps: int
+
+    @property
+    def embedding(self) -> Embedding: ...
+
+    @property
+    def flattener(self) -> Flattener: ...
+
+    @property
+    def codec(self) -> ActionCodec: ...
+
+    @property
+    def notes(self) -> Notes: ...
+
+    @property
+    def can_decide(self) -> bool: ...
+
+    def decide(self, lanes: Lanes, keys: Floats) -> int: ...
+
+    def exploration_scale(self, rng: np.random.Generator) -> float: ...
+
+    def random_duration(self, uniforms: Floats) -> int: ...
+
+    def open_episode(self, environment: int) -> int: ...
+
+    def close_episode(self, environment: int) -> None: ...
+
+    def finish_episode(self, episode: Experience | HeldEpisode) -> list[Learned]: ...
+
+    def watch(self, episode: Experience) -> None: ...
+
+
+class EpisodeRecorder:
+    """The open episodes of one or several environments, a lane for each.
+
+    Args:
+        method: The agent that decides and learns.
+        environments: The number of each lane's environment, which decides its random numbers.
+        batched: Whether observations come as a stack of all lanes, as vector environments give
+            them; otherwise there is one lane and a single observation.
+    """
+
+    def __init__(
+        self, method: Method, environments: Sequence[int] = (0,), batched: bool = False
+    ) -> None:
+        n_lanes = len(environments)
+        self._method = method
+        self._environments = tuple(environments)
+        self._batched = batched
+        self._flattener, self._codec = method.flattener, method.codec
+        self._embedding = method.embedding
+        self._is_identity = is_identity(self._embedding)
+        self._rngs: list[Any] = [None] * n_lanes
+        self._lanes = empty_lanes(method, n_lanes, BLOCK)
+        self._rewards = np.zeros((n_lanes, BLOCK))
+        self._length = BLOCK
+        self._all = np.arange(n_lanes)
+        # per lane: whether an episode is open, whether it records keys, whether it decides
+        self._open = np.zeros(n_lanes, np.bool_)
+        self._has_keys = np.zeros(n_lanes, np.bool_)
+        self._decides = np.zeros(n_lanes, np.bool_)
+        self._rows: list[list[Floats]] = [[] for _ in range(n_lanes)]
+        self._vectors = np.zeros((n_lanes, self._flattener.size))
+        self._keys = np.zeros((n_lanes, self._embedding.key_dim))
+        self._all_decide = False
+
+    # -- begin ---------------------------------------------------------------------------------
+
+    def begin(self, lane: int = 0) -> int:
+        """Open the next episode of a lane; returns its number, which decides its random numbers."""
+        method, state = self._method, self._lanes.state
+        environment = self._environments[lane]
+        number = method.open_episode(environment)
+        rng = generator(method.seed, Stream.POLICY, environment, number)
+        self._rngs[lane] = rng
+        self._lanes.scales[lane] = method.exploration_scale(rng)
+        self._has_keys[lane] = self._embedding.ready
+        self._decides[lane] = method.can_decide
+        self._open[lane] = True
+        self._rows[lane] = []
+        state[lane] = self._decides[lane], 0, 0, number
+        self._all_decide = bool(self._decides.all() and self._open.all())
+        return number
+
+    # -- act -----------------------------------------------------------------------------------
+
+    def act(self, observation: Any, lanes: npt.NDArray[np.bool_] | None = None) -> Any:
+        """Decide in every lane that has an open episode: observation -> key -> action.
+
+        Args:
+            observation: The observation, or the stack of all lanes' observations.
+            lanes: Those that are to act, if not all whose episode is open.
+
+        Returns:
+            The action, or the stack of all lanes' actions; those of other lanes mean nothing.
+        """
+        if not self._batched:
+            return self._act_alone(observation)
+        active = self._open if lanes is None else self._open & lanes
+        self._prepare_steps(np.flatnonzero(active))
+        self._flattener.into_batch(observation, self._vectors)
+        if self._all_decide and lanes is None:
+            self._decide(self._observe_all())
+        else:
+            self._act_one_by_one(np.flatnonzero(active))
+        steps = np.minimum(self._lanes.state[:, STEP], self._length - 1)
+        return self._codec.decode_many(self._lanes.actions[self._all, steps])
+
+    def _act_alone(self, observation: Any) -> Any:
+        lanes = self._lanes
+        step = int(lanes.state[0, STEP])
+        if step % BLOCK == 0:
+            self._prepare_step(0, step)
+        if self._all_decide:
+            if self._is_identity and is_plain_vector(observation, self._vectors[0]):
+                self._decide(observation[None])
+            else:
+                self._observe(0, observation)
+                self._decide(self._keys)
+        else:
+            self._observe(0, observation)
+            self._act_at_random(0)
+        return self._codec.decode(lanes.actions[0, step])
+
+    def _decide(self, keys: Floats) -> None:
+        bad = self._method.decide(self._lanes, keys)
+        if bad >= 0:
+            raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
+
+    def _act_one_by_one(self, active: npt.NDArray[np.intp]) -> None:
+        """Where some lanes wait or do not decide yet."""
+        state = self._lanes.state
+        for lane in active:
+            self._embed(lane, self._vectors[lane])
+            if not self._decides[lane]:
+                self._act_at_random(lane)
+        state[:, DECIDES] = 0
+        state[active, DECIDES] = self._decides[active]
+        if state[:, DECIDES].any():
+            self._decide(self._keys)
+
+    def _act_at_random(self, lane: int) -> None:
+        """Uniform actions, until there is something to decide with."""
+        lanes, method = self._lanes, self._method
+        step = lanes.state[lane, STEP]
+        row = self._keys[lane] if self._has_keys[lane] else self._vectors[lane]
+        self._rows[lane].append(row.copy())
+        lanes.numbers[lane, step, DISTANCE : WEIGHT + 1] = NOT_SEARCHED, 0.0
+        if lanes.state[lane, HELD] > 0:
+            lanes.state[lane, HELD] -= 1
+            lanes.actions[lane, step] = lanes.actions[lane, step - 1]
+            lanes.trace[lane, step, CHOICE] = Choice.HELD
+            return
+        draws = lanes.draws[lane, step % BLOCK]
+        codec = self._codec
+        # the first two uniform numbers are for epsilon and for the choice of a neighbour
+        write_uniform_action(codec.bounds, codec.discrete, draws[2:], lanes.actions[lane, step])
+        lanes.trace[lane, step, CHOICE] = Choice.NO_NEIGHBOR
+        lanes.state[lane, HELD] = method.random_duration(draws) - 1
+
+    # -- observations --------------------------------------------------------------------------
+
+    def _observe(self, lane: int, observation: Any) -> None:
+        """Flatten and embed a training observation, from which the embedding may learn."""
+        self._flattener.into(observation, self._vectors[lane])
+        self._embed(lane, self._vectors[lane])
+
+    def _embed(self, lane: int, vector: Floats) -> None:
+        if not is_finite(vector):
+            raise ValueError(f"expected a finite observation, got {vector}")
+        self._embedding.observe(vector, self._keys[lane])
+
+    def _observe_all(self) -> Floats:
+        if self._is_identity:
+            return self._vectors  # the decision itself refuses what is not finite
+        if not np.isfinite(self._vectors).all():
+            raise ValueError(f"expected finite observations, got {self._vectors}")
+        self._embedding.observe_batch(self._vectors, self._keys)
+        return self._keys
+
+    # -- steps ---------------------------------------------------------------------------------
+
+    def _prepare_steps(self, active: npt.NDArray[np.intp]) -> None:
+        steps = self._lanes.state[:, STEP]
+        for lane in active[steps[active] % BLOCK == 0]:
+            self._prepare_step(lane, int(steps[lane]))
+
+    def _prepare_step(self, lane: int, step: int) -> None:
+        """At the start of every block of steps: room for it, and its random numbers."""
+        if step == self._length:
+            self._grow()
+        notes, rng = self._method.notes, self._rngs[lane]
+        draws = self._lanes.draws[lane]
+        draws[:, : notes.uniforms] = rng.random((BLOCK, notes.uniforms))
+        if notes.normals:
+            draws[:, notes.uniforms :] = rng.standard_normal((BLOCK, notes.normals))
+
+    def _grow(self) -> None:
+        n_lanes, old = self._rewards.shape
+        grown = empty_lanes(self._method, n_lanes, 2 * old)
+        for name in ("keys", "actions", "numbers", "trace"):
+            getattr(grown, name)[:, :old] = getattr(self._lanes, name)
+        kept = {name: getattr(self._lanes, name) for name in ("draws", "state", "scales")}
+        self._lanes = grown._replace(**kept)
+        self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)], axis=1)
+        self._length = 2 * old
+
+    def record(self, reward: Any, lanes: npt.NDArray[np.bool_] | None = None) -> None:
+        """Take the reward of the action just decided, or those of all lanes.
+
+        Args:
+            reward: A finite number, or one for each lane.
+            lanes: Those that acted, if not all whose episode is open.
+        """
+        state = self._lanes.state
+        if not self._batched:
+            if not math.isfinite(reward):
+                raise ValueError(f"expected a finite reward, got {reward!r}")
+            self._rewards[0, state[0, STEP]] = reward
+            state[0, STEP] += 1
+            self._method.num_timesteps += 1
+            return
+        active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
+        rewards = np.asarray(reward, np.float64)[active]
+        if not np.isfinite(rewards).all():
+            raise ValueError(f"expected finite rewards, got {rewards}")
+        self._rewards[active, state[active, STEP]] = rewards
+        state[active, STEP] += 1
+        self._method.num_timesteps += len(active)
+
+    def replace_action(self, action: Any, lane: int = 0) -> None:
+        """Say that another action than the one just decided was executed."""
+        lanes = self._lanes
+        step = lanes.state[lane, STEP]
+        lanes.actions[lane, step] = self._codec.encode(action)
+        lanes.trace[lane, step, 1:] = 0
+        lanes.trace[lane, step, CHOICE] = Choice.GIVEN
+        lanes.state[lane, HELD] = 0
+
+    # -- finish --------------------------------------------------------------------------------
+
+    def finish(self, observation: Any, terminated: bool = True, lane: int = 0) -> dict[str, float]:
+        """Learn from a lane's whole episode, and close it.
+
+        Everything is computed and checked first, then written, then the episode is closed: an error
+        before the write leaves memory and counters as they were when the episode began.
+
+        Args:
+            observation: The last observation, after the last action.
+            terminated: False if the episode was cut off, by a time limit for example.
+            lane: The environment's number.
+
+        Returns:
+            Counts of what was decided and written, which are summed up for the log.
+        """
+        method = self._method
+        self._observe(lane, observation)
+        episode = self._experience(lane, terminated)
+        self._embedding.end_episode()
+        learned = method.finish_episode(self._as_recorded(episode, lane))
+        method.close_episode(self._environments[lane])
+        self._open[lane] = self._all_decide = False
+        self._lanes.state[lane, DECIDES] = 0
+        totals = count_choices(episode) | count_outcomes(learned)
+        if episode.decided:
+            method.watch(episode)
+        return totals
+
+    def length(self, lane: int = 0) -> int:
+        """The number of steps of a lane's episode so far."""
+        return int(self._lanes.state[lane, STEP])
+
+    def total_reward(self, lane: int = 0) -> float:
+        """The sum of a lane's rewards so far, added up in their order."""
+        rewards = self._rewards[lane, : self.length(lane)]
+        return float(np.add.accumulate(rewards)[-1]) if len(rewards) else 0.0
+
+    def experience(self, lane: int = 0) -> Experience:
+        """The open episode of a lane so far, as views: copy what must outlast the episode."""
+        return self._experience(lane, terminated=True)
+
+    def _experience(self, lane: int, terminated: bool) -> Experience:
+        lanes = self._lanes
+        n = lanes.state[lane, STEP]
+        return Experience(
+            lanes.keys[lane, :n],
+            lanes.actions[lane, :n],
+            self._rewards[lane, :n],
+            lanes.trace[lane, :n],
+            lanes.numbers[lane, :n],
+            terminated,
+            bool(self._decides[lane]),
+        )
+
+    def _as_recorded(self, episode: Experience, lane: int) -> Experience | HeldEpisode:
+        if episode.decided:
+            return episode
+        rows = np.array(self._rows[lane]).reshape(len(episode.rewards), -1)
+        # copies, because the buffers are the next episode's
+        actions, rewards = episode.actions.copy(), episode.rewards.copy()
+        if self._has_keys[lane]:
+            return episode._replace(keys=rows, actions=actions, rewards=rewards)
+        return HeldEpisode(rows, actions, rewards, episode.terminated)
+
+
+class Episode:
+    """One episode for people who drive their own loop: `act`, `record`, and in the end `finish`.
+
+    Made by `agent.begin_episode()`.
+    """
+
+    def __init__(self, method: Method, environment: int = 0) -> None:
+        self._recorder = EpisodeRecorder(method, (environment,))
+        self.number = self._recorder.begin()
+
+    def act(self, observation: Any) -> Any:
+        """Decide in this observation.
+
+        Args:
+            observation: As the agent's observation space has it.
+
+        Returns:
+            The action, as the agent's action space has it.
+        """
+        return self._recorder.act(observation)
+
+    def record(self, reward: float, action: Any = None) -> None:
+        """Take the reward of the action just decided.
+
+        Args:
+            reward: A finite number.
+            action: The action that was executed, if it was another one than `act` returned.
+        """
+        if action is not None:
+            self._recorder.replace_action(action)
+        self._recorder.record(reward)
+
+    def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
+        """Learn from the whole episode.
+
+        Args:
+            observation: The last observation, after the last action.
+            terminated: False if the episode was cut off, by a time limit for example.
+
+        Returns:
+            Counts of what was decided and written.
+        """
+        return self._recorder.finish(observation, terminated)
+
+
+def sample_actions(method: Method, keys: Floats, rng: np.random.Generator) -> Any:
+    """(n, A): actions by the rule of training, each as the first step of an episode of its own."""
+    lanes, notes = empty_lanes(method, len(keys), 1), method.notes
+    lanes.draws[:, 0, : notes.uniforms] = rng.random((len(keys), notes.uniforms))
+    lanes.draws[:, 0, notes.uniforms :] = rng.standard_normal((len(keys), notes.normals))
+    lanes.state[:, DECIDES] = 1
+    bad = method.decide(lanes, keys)
+    if bad >= 0:
+        raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
+    return lanes.actions[:, 0]
+
+
+# ---------------------------------------------------------------- arrays and counts
+
+
+def empty_lanes(method: Method, n_lanes: int, n_steps: int) -> Lanes:
+    notes, shape = method.notes, (n_lanes, n_steps)
+    return Lanes(
+        keys=np.zeros((*shape, method.embedding.key_dim), np.float32),
+        # an idle lane of a vector environment executes this one, so it must be a possible action
+        actions=np.tile(method.codec.bounds[0], (*shape, 1)),
+        numbers=np.zeros((*shape, notes.numbers)),
+        trace=np.zeros((*shape, notes.trace), np.int64),
+        draws=np.zeros((n_lanes, BLOCK, notes.uniforms + notes.normals)),
+        state=np.zeros((n_lanes, 4), np.int64),
+        scales=np.ones(n_lanes),
+    )
+
+
+def is_identity(embedding: Embedding) -> bool:
+    """Whether keys are the flattened observations themselves; a subclass may have other keys."""
+    kind = type(embedding)
+    return kind.embed is Identity.embed and kind.observe is Identity.observe
+
+
+def is_plain_vector(observation: Any, vector: Floats) -> bool:
+    """Whether compiled code can read the observation where it is, without a copy into `vector`."""
+    return (
+        type(observation) is np.ndarray
+        and observation.dtype is vector.dtype
+        and observation.shape == vector.shape
+        and observation.strides == vector.strides
+    )
+
+
+def count_choices(episode: Experience) -> dict[str, float]:
+    """How an episode's actions were chosen, and how far the nearest rows were."""
+    choices = np.bincount(episode.trace[:, CHOICE], minlength=len(Choice))
+    random = choices[[Choice.UNIFORM, Choice.NO_NEIGHBOR, Choice.HELD]].sum()
+    weights = episode.numbers[:, WEIGHT]
+    measured = weights > 0
+    return {
+        "decisions": float(len(episode.rewards)),
+        "random": float(random),
+        "looked": float(choices[[Choice.MEMORY, Choice.NOISE, Choice.NO_NEIGHBOR]].sum()),
+        "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
+        "distance": float(weights[measured] @ episode.numbers[measured, DISTANCE]),
+        "distances": float(weights.sum()),
+    }
+
+
+def count_outcomes(learned: list[Learned]) -> dict[str, float]:
+    """What became of an episode's steps, and of those that waited for it, in the memory."""
+    outcomes = np.concatenate([np.zeros(0, np.int8), *(each.outcomes for each in learned)])
+    written = np.bincount(outcomes.astype(np.int64), minlength=len(Outcome))
+    return {
+        "repeated": float(sum(each.n_repeated for each in learned)),
+        "writes": float(written.sum()),
+        "hits": float(written[Outcome.REPLACED] + written[Outcome.KEPT]),
+        "added": float(written[Outcome.ADDED] + written[Outcome.EVICTED]),
+        "replaced": float(written[Outcome.REPLACED]),
+        "evicted": float(written[Outcome.EVICTED]),
+    }

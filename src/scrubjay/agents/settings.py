@@ -1,0 +1,209 @@
+"""Settings of a method, read off its constructor's signature.
+
+A hyper-parameter is written once, in the signature, with its type, its range and its default; its
+line of help is in the docstring's `Args`. Checks, `config()`, the command line's flags and their
+help, and the ranges for tuning all come from there.
+"""
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, Union
+
+import numpy as np
+
+from scrubjay.agents.schedules import LinearSchedule, as_schedule
+from scrubjay.embedding import Embedding, load_embedding
+
+NOT_SETTINGS = ("self", "env", "verbose")
+NO_DEFAULT = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a setting may have, for `typing.Annotated`.
+
+    Attributes:
+        low: The smallest number.
+        high: The largest number.
+        above: Whether `low` itself is excluded.
+        tune: The range in which tuning searches, if not all of it.
+        log: Whether tuning searches on a logarithmic scale.
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    above: bool = False
+    tune: tuple[float, float] | None = None
+    log: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high and not (self.above and value == self.low)
+
+    def __str__(self) -> str:
+        relation = "greater than" if self.above else "of at least"
+        low = "" if self.low == -np.inf else f" {relation} {self.low:g}"
+        high = "" if self.high == np.inf else f"{' and' if low else ' of'} at most {self.high:g}"
+        return low + high
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One parameter of a constructor.
+
+    Attributes:
+        name: The parameter's name.
+        kinds: The types that it may have, `None` and each choice of a `Literal` among them.
+        range: The numbers that it may have.
+        default: Its default.
+        help: Its line in the docstring.
+    """
+
+    name: str
+    kinds: tuple[Any, ...]
+    range: Range
+    default: Any
+    help: str
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it may be."""
+        return tuple(kind for kind in self.kinds if isinstance(kind, str))
+
+    def checked(self, value: Any) -> Any:
+        """The value in the setting's own type.
+
+        Raises:
+            ValueError: If the value is not one that the setting may have.
+        """
+        if LinearSchedule in self.kinds:
+            return as_schedule(value)
+        for kind in self.kinds:
+            found = _as_kind(kind, value)
+            if found is not NO_DEFAULT and (
+                isinstance(found, bool | str | None) or not _is_number(found) or found in self.range
+            ):
+                return found
+        raise ValueError(f"expected {self.name} to be {self.expected}, got {value!r}")
+
+    @property
+    def expected(self) -> str:
+        """What the setting may be, in words."""
+        words = dict.fromkeys(_word(kind, self.range) for kind in self.kinds)
+        return " or ".join(words)
+
+
+def settings_of(cls: type[Any]) -> dict[str, Setting]:
+    """The settings of a class by name, in the order of its constructor's signature.
+
+    A constructor that takes `**kwargs` hands them to the class above it, whose settings are then
+    settings of this class too.
+
+    Args:
+        cls: The class of a method.
+
+    Returns:
+        The settings by name.
+    """
+    return dict(_settings_of(cls))
+
+
+@cache
+def _settings_of(cls: type[Any]) -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
+    for owner in cls.__mro__:
+        if "__init__" not in owner.__dict__ or owner is object:
+            continue
+        inherited, found = found, _own_settings(owner)
+        found |= inherited
+        parameters = inspect.signature(owner.__init__).parameters.values()
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    return found
+
+
+def _own_settings(cls: type[Any]) -> dict[str, Setting]:
+    function: Callable[..., Any] = cls.__dict__["__init__"]
+    hints = typing.get_type_hints(function, include_extras=True)
+    helps = argument_help(f"{cls.__doc__ or ''}\n{function.__doc__ or ''}")
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        parameter.name: Setting(
+            parameter.name,
+            *_kinds_and_range(hints.get(parameter.name, Any)),
+            parameter.default,
+            helps.get(parameter.name, ""),
+        )
+        for parameter in parameters
+        if parameter.name not in NOT_SETTINGS
+        and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    }
+
+
+def argument_help(text: str) -> dict[str, str]:
+    """The entries of the `Args` sections of Google-style docstrings, each in one line."""
+    helps: dict[str, str] = {}
+    for section in re.findall(r"^( *)Args:\n((?:\1 +.*\n|\s*\n)+)", text, re.MULTILINE):
+        entries = re.split(r"^ {%d}(?=\S)" % (len(section[0]) + 4), section[1], flags=re.MULTILINE)
+        for entry in entries:
+            name, colon, words = entry.partition(":")
+            if colon and name.strip().isidentifier():
+                helps[name.strip()] = " ".join(words.split())
+    return helps
+
+
+def _kinds_and_range(hint: Any) -> tuple[tuple[Any, ...], Range]:
+    """The alternatives of a type hint, and the range that `Annotated` gives to its numbers."""
+    limits = Range()
+    if typing.get_origin(hint) is typing.Annotated:
+        hint, *extras = typing.get_args(hint)
+        limits = next((extra for extra in extras if isinstance(extra, Range)), limits)
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        parts = [_kinds_and_range(part) for part in typing.get_args(hint)]
+        given = [inner for _, inner in parts if inner != Range()]
+        return sum((kinds for kinds, _ in parts), ()), given[0] if given else limits
+    if typing.get_origin(hint) is Literal:
+        return typing.get_args(hint), limits
+    return (hint,), limits
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _as_kind(kind: Any, value: Any) -> Any:
+    """The value as one of the alternatives, or `NO_DEFAULT` if it is not of that kind."""
+    if kind is Any:
+        return value
+    if kind in (None, types.NoneType):
+        return None if value is None else NO_DEFAULT
+    if isinstance(kind, str):
+        return value if isinstance(value, str) and value == kind else NO_DEFAULT
+    if kind is bool:
+        return bool(value) if isinstance(value, bool | np.bool_) else NO_DEFAULT
+    if kind is int:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        return int(value) if whole and abs(int(value)) < 2**63 else NO_DEFAULT
+    if kind is float:
+        return float(value) if _is_number(value) and np.isfinite(value) else NO_DEFAULT
+    if kind is Embedding:
+        return load_embedding(value) if isinstance(value, Mapping) else value
+    return value if not isinstance(kind, type) or isinstance(value, kind) else NO_DEFAULT
+
+
+def _word(kind: Any, limits: Range) -> str:
+    if kind in (None, types.NoneType):
+        return "None"
+    if isinstance(kind, str):
+        return repr(kind)
+    if kind is bool:
+        return "True or False"
+    if kind is int:
+        return f"a whole number{limits}"
+    if kind is float:
+        return f"a finite number{limits}"
+    return getattr(kind, "__name__", str(kind))

@@ -1,0 +1,173 @@
+"""Every method by name.
+
+This module imports nothing of scrubjay: an entry point is text, "module:Class", and is imported
+when the class is needed. Packages of other people add methods by `register`, or by the entry-point
+group `scrubjay.agents` in their own metadata:
+
+    [project.entry-points."scrubjay.agents"]
+    my-method = "my_package.my_method:MyMethod"
+"""
+
+import difflib
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+GROUP = "scrubjay.agents"
+
+
+class UnknownAgentError(ValueError):
+    """There is no method of that name; the message suggests the nearest one."""
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """What is known of a method before it is imported.
+
+    Attributes:
+        name: Its name on the command line and in files.
+        entry_point: Its class, as "module:Class".
+        actions: The kinds of action spaces that it can act in.
+        extra: The extra of scrubjay that it needs, "" if none.
+        summary: One line that says what it is.
+    """
+
+    name: str
+    entry_point: str
+    actions: tuple[str, ...] = ("Box", "Discrete", "MultiDiscrete")
+    extra: str = ""
+    summary: str = ""
+
+    def load(self) -> Any:
+        """Import the class.
+
+        Raises:
+            ImportError: If the extra that it needs is not installed; the message says how to.
+        """
+        module, _, name = self.entry_point.partition(":")
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+
+_SPECS = {
+    spec.name: spec
+    for spec in (
+        AgentSpec(
+            "cec",
+            "scrubjay.agents.cec:CEC",
+            summary="Continuous Episodic Control, as in its paper",
+        ),
+        AgentSpec(
+            "cec-plus",
+            "scrubjay.agents.cec_plus:CECPlus",
+            summary="CEC that explores further and needs no settings",
+        ),
+        AgentSpec(
+            "cec-stale",
+            "scrubjay.agents.cec_stale:StaleIndexCEC",
+            summary="CEC with the stale index of its first published code",
+        ),
+        AgentSpec(
+            "sac",
+            "scrubjay.deep.sac:SAC",
+            actions=("Box",),
+            extra="deep",
+            summary="Stable-Baselines3's Soft Actor-Critic, a baseline",
+        ),
+        AgentSpec(
+            "emac",
+            "scrubjay.deep.emac:EMAC",
+            actions=("Box",),
+            extra="deep",
+            summary="Episodic Memory Actor-Critic, a baseline",
+        ),
+    )
+}
+
+
+def register(
+    name: str,
+    entry_point: str,
+    *,
+    actions: tuple[str, ...] = ("Box", "Discrete", "MultiDiscrete"),
+    extra: str = "",
+    summary: str = "",
+) -> AgentSpec:
+    """Make a method known by name: to `make`, the command line, sweeps, reports and `load`.
+
+    Args:
+        name: Its name, which its class has as `name` too.
+        entry_point: Its class, as "module:Class".
+        actions: The kinds of action spaces that it can act in.
+        extra: The extra of scrubjay that it needs.
+        summary: One line that says what it is.
+
+    Returns:
+        What was registered.
+
+    Raises:
+        ValueError: If another method has that name, or the entry point is not "module:Class".
+    """
+    module, colon, attribute = entry_point.partition(":")
+    if not (module and colon and attribute):
+        raise ValueError(f'expected an entry point "module:Class", got {entry_point!r}')
+    spec = AgentSpec(name, entry_point, tuple(actions), extra, summary)
+    known = _SPECS.get(name)
+    if known is not None and known.entry_point != entry_point:
+        raise ValueError(f"there is a method named {name!r} already: {known.entry_point}")
+    _SPECS[name] = spec
+    return spec
+
+
+def agent_specs() -> dict[str, AgentSpec]:
+    """All methods by name: scrubjay's own, registered ones, and those of installed packages."""
+    return {**_installed(), **_SPECS}
+
+
+def agent_spec(name: str) -> AgentSpec:
+    """The method of that name, in whatever case it is written.
+
+    Raises:
+        UnknownAgentError: If there is none.
+    """
+    specs = agent_specs()
+    if name.lower() in specs:
+        return specs[name.lower()]
+    near = difflib.get_close_matches(name.lower(), specs, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise UnknownAgentError(f"there is no agent {name!r}{hint} (there are {', '.join(specs)})")
+
+
+def make(name: str, env: Any, **options: Any) -> Any:
+    """Make an agent by name.
+
+    >>> agent = scrubjay.make("cec-plus", "scrubjay/PointUMaze-v0", seed=1)
+
+    Args:
+        name: A method's name.
+        env: What its constructor takes as its environment.
+        **options: Its settings.
+
+    Returns:
+        The agent.
+    """
+    return agent_spec(name).load()(env, **options)
+
+
+@cache
+def _installed() -> dict[str, AgentSpec]:
+    return {spec.name: spec for spec in _entry_points()}
+
+
+def _entry_points() -> Iterator[AgentSpec]:
+    for entry in metadata.entry_points(group=GROUP):
+        yield AgentSpec(entry.name, entry.value, summary=f"from {_distribution(entry)}")
+
+
+def _distribution(entry: metadata.EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an installed package"
