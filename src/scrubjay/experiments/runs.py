@@ -249,7 +249,7 @@ def _json(path: Path) -> dict[str, Any]:
         raise RunError(
             f"{path} is missing: {path.parent} is no run folder, or an incomplete one"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged ({error}): repeat the run or leave it out") from error
     if not isinstance(content, dict):
         raise RunError(f"{path} is damaged: an object was expected, {type(content).__name__} came")
