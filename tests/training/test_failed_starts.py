@@ -47,7 +47,7 @@ def test_defect_16_after_a_callback_that_fails_when_training_starts(tmp_path):
 
 
 def test_defect_16_after_a_missing_package(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
     with pytest.raises(ImportError, match=r"scrubjay\[tensorboard\]"):
         CEC(Corridor()).learn(20, run_folder=tmp_path / "run", tensorboard=True)
     assert_free(tmp_path / "run")
