@@ -88,8 +88,8 @@ class Loop:
         self._n_open = 0
         self._has_idle_lane = False
 
-    def run(self) -> None:
-        """Ends with every episode finished, unless somebody stops it in between."""
+    def run(self) -> bool:
+        """Train until the budget is spent or somebody stops it; returns whether it is spent."""
         self.session.begin()
         self._begin(self.lanes)
         while self._n_open:
@@ -99,9 +99,10 @@ class Loop:
             if self.agent.num_timesteps >= self.session.next_event:
                 self.session.handle_events()
             if (self._watched and not self.callbacks.step()) or self.guard.requested:
-                return
+                break
             if ended:
                 self._begin([lane for lane, _ in ended])
+        return self.budget.spent and self._n_open == 0
 
     def _step(self) -> list[tuple[Lane, Step]]:
         """One step of all environments; returns those whose episode is over.
@@ -225,9 +226,11 @@ def train(
         try:
             session.compile(agent.warm_up)
             callbacks.start(agent)
-            Loop(agent, source, budget, session, callbacks, guard, limit).run()
+            loop = Loop(agent, source, budget, session, callbacks, guard, limit)
+            completed = loop.run()
             callbacks.end()
-            status = "interrupted" if guard.requested else "finished"
+            status = "finished" if completed else "stopped"
+            status = "interrupted" if guard.requested else status
         except KeyboardInterrupt:
             status = "interrupted"
             raise
