@@ -10,6 +10,7 @@ from console import content, in_shell
 from probes import Drift
 from scrubjay.agents import CEC
 from scrubjay.cli import doctor
+from scrubjay.cli.main import main
 from scrubjay.envs.catalog import TASKS
 from scrubjay.memory import EpisodicMemory
 
@@ -330,3 +331,15 @@ def test_a_run_on_an_environment_without_a_name(scrubjay, tmp_path):
     assert "own/config.json does not say how to make this run again" in answer.err
     shutil.copy(tmp_path / "own/checkpoints/last.scrub", tmp_path / "agent.scrub")
     assert scrubjay("inspect", "agent.scrub").code == 0
+
+
+def test_a_cap_on_the_length_of_episodes(tmp_path, capsys):
+    """Defect 12: `--max-episode-steps` reaches training, evaluation and the folder."""
+    out = tmp_path / "run"
+    command = ["train", "cec", "Pendulum-v1", "--steps", "100", "--eval-freq", "50", "--quiet"]
+    assert main([*command, "--max-episode-steps", "20", "--out", str(out)]) == 0
+    rows = (out / "episodes.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[3] for row in rows] == ["20"] * 5
+    assert main(["evaluate", str(out), "--episodes", "2"]) == 0
+    assert "20" in capsys.readouterr().out
+    assert main([*command, "--max-episode-steps", "0", "--out", str(tmp_path / "other")]) == 2

@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
+from scrubjay.cli.main import main
 from scrubjay.experiments.launch import RunConfig, load_agent, resume, start
+from scrubjay.training import RunFolder, RunFolderError
 
 CONFIG = RunConfig(
     "sac",
@@ -34,3 +38,31 @@ def test_one_that_was_broken_off_begins_again(tmp_path):
     resume(tmp_path / "run")
     assert json.loads(path.read_text())["status"] == "finished"
     assert (tmp_path / "run" / "episodes.csv").read_bytes() == tables
+
+
+def test_defect_4_a_deep_run_has_one_writer(tmp_path):
+    start(CONFIG, tmp_path / "run")
+    with RunFolder.open(tmp_path / "run", for_writing=True) as folder:
+        folder.update(status="running")
+        with pytest.raises(RunFolderError, match="in use by process"):
+            resume(tmp_path / "run")
+        assert folder.tables["episodes"].rows()
+    resume(tmp_path / "run")
+
+
+def test_defect_13_the_memory_of_emac_can_be_inspected(tmp_path, capsys):
+    options = {"learning_starts": 10_000, "policy_kwargs": {"net_arch": [8]}}
+    config = RunConfig("emac", "GrowingTree", options=options, steps=500, eval_freq=0)
+    model = start(config, tmp_path / "run").model
+    assert main(["inspect", str(tmp_path / "run")]) == 0
+    assert model.memory.rows.digest() in capsys.readouterr().out
+
+
+def test_defect_16_a_deep_run_that_cannot_be_made_creates_nothing(tmp_path):
+    config = RunConfig("sac", "GrowingTree", preset="her")
+    with pytest.raises(ValueError, match="hindsight"):
+        start(config, tmp_path / "run")
+    config = RunConfig("sac", "GrowingTree", options={"no_such_option": 1})
+    with pytest.raises(TypeError, match="no_such_option"):
+        start(config, tmp_path / "run")
+    assert not list(tmp_path.iterdir())

@@ -13,9 +13,9 @@ import pytest
 
 from scrubjay.experiments import sweep as sweeping
 from scrubjay.experiments.launch import RunConfig, start
-from scrubjay.experiments.locks import LockedError, hold, is_held
 from scrubjay.experiments.sweep import folder_of, sweep
 from scrubjay.experiments.sweep_display import Pace, duration
+from scrubjay.training.lock import is_held
 from scrubjay.training.run_folder import RunFolderError
 
 TABLES = ("episodes.csv", "eval.csv", "progress.csv")
@@ -73,7 +73,7 @@ def begin_and_wait(root: Path, config: RunConfig) -> tuple[subprocess.Popen, Pat
 def test_killed_sweep_continues_bit_for_bit(tmp_path, long_run):
     config, expected = long_run
     process, folder = begin_and_wait(tmp_path, config)
-    worker = json.loads((folder / "run.lock").read_text())["pid"]
+    worker = json.loads((folder / "owner.json").read_text())["pid"]
     os.kill(process.pid, signal.SIGKILL)
     os.kill(worker, signal.SIGKILL)
     process.communicate()
@@ -83,7 +83,7 @@ def test_killed_sweep_continues_bit_for_bit(tmp_path, long_run):
     assert sweep([config], tmp_path, jobs=1).n_done == 1
     assert manifest(folder)["status"] == "finished"
     assert contents(folder) == expected
-    assert not (folder / "run.lock").exists()
+    assert not (folder / "owner.json").exists()
 
 
 def test_workers_of_a_killed_sweep_save_and_stop(tmp_path, long_run):
@@ -216,20 +216,6 @@ def test_two_runs_for_one_folder_are_refused(tmp_path):
 def test_bad_number_of_jobs(tmp_path):
     with pytest.raises(ValueError, match="at least 1 job"):
         sweep([tree()], tmp_path, jobs=0)
-
-
-def test_lock_is_for_one_at_a_time(tmp_path):
-    folder = tmp_path / "run"
-    assert not is_held(folder)
-    with hold(folder):
-        assert is_held(folder)
-        with pytest.raises(LockedError, match=f"process {os.getpid()} on "), hold(folder):
-            pass
-        assert is_held(folder)
-    assert not is_held(folder)
-    (folder / "run.lock").write_text("left behind by a process that was killed")
-    with hold(folder):
-        assert is_held(folder)
 
 
 class Shown:

@@ -66,7 +66,7 @@ def go(case, path, *, callback=None, eval_env=None, **plan):
         agent = CEC(env, seed=5, **settings())
         folder = RunFolder.create(path, {"agent": "CEC", "seed": 5})
     else:
-        folder = RunFolder.open(path)
+        folder = RunFolder.open(path, for_writing=True)
         checkpoint = folder.checkpoint("last")
         if checkpoint.exists():
             agent = CEC.load(checkpoint, env=env)

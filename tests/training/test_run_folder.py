@@ -46,7 +46,7 @@ def test_the_files_are_there_and_nothing_else(run):
     assert names == [
         "checkpoints/best.scrub", "checkpoints/last.scrub", "checkpoints/step-500.scrub",
         "checkpoints/step-77.scrub", "command.txt", "config.json", "episodes.csv", "eval.csv",
-        "manifest.json", "progress.csv", "time.csv",
+        "manifest.json", "progress.csv", "run.lock", "time.csv",
     ]  # fmt: skip
 
 
@@ -245,11 +245,17 @@ def test_a_fault_in_a_vector_drops_the_open_episodes_and_says_how_many(tmp_path)
     assert manifest["counters"]["n_dropped_episodes"] == 2
 
 
-def test_a_run_that_a_callback_stops_is_finished(tmp_path):
+def test_defect_9_a_run_that_a_callback_stops_is_stopped(tmp_path):
     agent = CEC(Corridor([0.0] * 5))
     agent.learn(100, callback=lambda *_: agent.num_timesteps < 12, run_folder=tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "finished"
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "stopped"
     assert pd.read_csv(tmp_path / "run" / "episodes.csv").timestep.tolist() == [5, 10]
+
+
+def test_defect_9_a_callback_that_stops_at_the_end_of_the_budget_changes_nothing(tmp_path):
+    agent = CEC(Corridor([0.0] * 5))
+    agent.learn(100, callback=lambda *_: agent.num_timesteps < 100, run_folder=tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "finished"
 
 
 def test_named_steps_that_are_past_are_not_saved_under_a_wrong_name(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from scrubjay.cli.main import refuse
 
 PARTS = {
-    "core": ("numpy", "numba", "gymnasium", "tqdm"),
+    "core": ("numpy", "numba", "gymnasium", "tqdm", "filelock"),
     "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg"),
     "plots": ("matplotlib",),
     "tensorboard": ("tensorboard",),

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from scrubjay.cli.main import refuse
+from scrubjay.cli.main import add_trust_module, refuse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,16 +13,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--episodes", type=int, default=20, help="greedy episodes (default 20)")
     parser.add_argument("--seed", type=int, help="of the start states (default: the run's)")
     parser.add_argument("--checkpoint", default="last", help="last, best or step-N (default last)")
+    add_trust_module(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     import numpy as np
 
-    from scrubjay.experiments.launch import load_agent
+    from scrubjay.experiments.launch import check_module, load_agent
     from scrubjay.training.evaluation import Evaluator, success_rate
 
     refuse(unknown, arguments.flags)
     agent, config = load_agent(arguments.run, arguments.checkpoint)
+    check_module(arguments.run, config, arguments.trust_module)
     seed = config.seed if arguments.seed is None else arguments.seed
     evaluator = Evaluator(config.make_env(), arguments.episodes, seed)
     records = evaluator.run(agent, agent.num_timesteps)

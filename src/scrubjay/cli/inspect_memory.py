@@ -36,13 +36,16 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 def load_memory(path: Path, checkpoint: str) -> Any:
     """The memory of a run, of a saved agent or saved by itself."""
     from scrubjay.agents import MemoryAgent
+    from scrubjay.experiments.launch import load_agent  # also makes all agents known to `load`
     from scrubjay.memory import EpisodicMemory
     from scrubjay.memory.archive import ArchiveError
+    from scrubjay.training import RunFolder
 
     if path.is_dir():
-        from scrubjay.experiments.launch import load_agent
-
-        return load_agent(path, checkpoint)[0].memory
+        if RunFolder.open(path).config.get("agent") == "sac":
+            raise ValueError(f"{path} is a run of sac, which keeps no episodic memory")
+        memory = load_agent(path, checkpoint)[0].memory
+        return memory if isinstance(memory, EpisodicMemory) else memory.rows  # EMAC's pairs
     try:
         return MemoryAgent.load(path).memory
     except ArchiveError as error:

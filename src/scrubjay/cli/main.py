@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import gymnasium
+
 from scrubjay import __version__
 from scrubjay.envs.catalog import UnknownTaskError
 
@@ -87,10 +89,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CommandError, UnknownTaskError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE_ERROR
+    except gymnasium.error.Error as error:
+        if os.environ.get("SCRUBJAY_TRACEBACK"):
+            raise
+        print(f"{name}: {environment_error(error)}", file=sys.stderr)
+        return FAILURE
     except (ValueError, TypeError, ImportError, OSError) as error:
         if os.environ.get("SCRUBJAY_TRACEBACK"):
             raise
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {one_line(error)}", file=sys.stderr)
         return FAILURE
     return code
 
@@ -109,6 +116,29 @@ def show_note(message: Warning | str, *_: object, **__: object) -> None:
     from tqdm import tqdm
 
     tqdm.write(f"note: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def environment_error(error: gymnasium.error.Error) -> str:
+    """Why Gymnasium could not make an environment, in one line with a hint."""
+    hint = ""
+    if isinstance(error, gymnasium.error.UnregisteredEnv):
+        hint = (
+            "; is its package installed, and named as in module:Name-v0? "
+            "`scrubjay tasks` lists the tasks that are there"
+        )
+    return one_line(error).rstrip(".") + hint
+
+
+def one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def add_trust_module(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trust-module",
+        action="store_true",
+        help="allow to import the module that the run's task names (module:Name-v0)",
+    )
 
 
 def refuse(unknown: Sequence[str], known: Sequence[str] = ()) -> None:

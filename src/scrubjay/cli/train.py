@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.main import INTERRUPTED, CommandError, refuse
+from scrubjay.cli.main import INTERRUPTED, CommandError, add_trust_module, refuse
 from scrubjay.cli.options import SETTINGS, add_settings, whole
 
 if TYPE_CHECKING:
@@ -41,9 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--log-freq", type=whole, metavar="N", help="steps between rows of progress.csv (1000)")
     add("--checkpoint-freq", type=whole, metavar="N", help="steps between checkpoints (10000)")
     add("--checkpoint-steps", type=whole, nargs="+", metavar="N", help="steps to keep for good")
+    add("--max-episode-steps", type=whole, metavar="N",
+        help="end longer episodes as time-outs, for tasks without a limit")  # fmt: skip
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")
     parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     add("--resume", type=Path, metavar="RUN", help="continue this run instead")
+    add_trust_module(parser)
     add_settings(parser)
 
 
@@ -58,17 +61,21 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     show = {"progress_bar": not arguments.quiet}
     if "resume" in given:
         _refuse_more(given)
-        return _guarded(arguments.resume, lambda: resume(arguments.resume, **show))
+        trust = arguments.trust_module
+        return _guarded(
+            arguments.resume, trust, lambda: resume(arguments.resume, trust_module=trust, **show)
+        )
     if "task" not in given:
         raise CommandError("an agent and a task are needed, as in: scrubjay train cec PointUMaze")
     config = _config(given)
     out = given.get("out") or _default_folder(config)
     print(f"{config.agent} on {config.task}, seed {config.seed}: {out}", file=sys.stderr)
-    return _guarded(out, lambda: start(config, out, arguments.line, **show))
+    # whoever named the module once is asked again, because a run folder may come from anywhere
+    return _guarded(out, ":" in config.task, lambda: start(config, out, arguments.line, **show))
 
 
 def _refuse_more(given: Mapping[str, Any]) -> None:
-    if given.keys() - {"command", "line", "flags", "quiet", "resume"}:
+    if given.keys() - {"command", "line", "flags", "quiet", "resume", "trust_module"}:
         raise CommandError("--resume takes everything from the run itself: no other arguments")
 
 
@@ -91,13 +98,14 @@ def _default_folder(config: "RunConfig") -> Path:
     return Path("runs") / task / f"{config.agent}-{config.preset}-seed-{config.seed}"
 
 
-def _guarded(folder: Path, train: Any) -> int:
+def _guarded(folder: Path, trust_module: bool, train: Any) -> int:
     try:
         agent = train()
     except KeyboardInterrupt:
         if not (folder / "manifest.json").exists():
             raise
-        again = shlex.join(["scrubjay", "train", "--resume", str(folder)])
+        words = ["scrubjay", "train", "--resume", str(folder)]
+        again = shlex.join([*words, *(["--trust-module"] if trust_module else [])])
         print(f"interrupted; go on with: {again}", file=sys.stderr)
         return INTERRUPTED
     print(f"done: {agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes in {folder}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scrubjay.cli.main import CommandError, refuse
+from scrubjay.cli.main import CommandError, add_trust_module, refuse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="of start states and random actions (default 0)")
     add("--max-frames", type=int, default=300, help="frames at most (default 300)")
     add("--checkpoint", default="last", help="of a run folder (default last)")
+    add_trust_module(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -53,9 +54,10 @@ def _subject(arguments: argparse.Namespace) -> tuple[Any, Any, str]:
         raise CommandError(
             f"{arguments.subject} is not a run folder; for a task without an agent add --random"
         )
-    from scrubjay.experiments.launch import load_agent
+    from scrubjay.experiments.launch import check_module, load_agent
 
     agent, config = load_agent(arguments.subject, arguments.checkpoint)
+    check_module(arguments.subject, config, arguments.trust_module)
     env = gymnasium.make(config.task, render_mode="rgb_array", **config.task_options)
     name = Path(arguments.subject).resolve().name
     return env, lambda observation: agent.predict(observation, deterministic=True)[0], name

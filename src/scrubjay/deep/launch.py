@@ -15,7 +15,6 @@ from scrubjay.deep.runner import (
     WatchedModel,
     is_finished,
     load_checkpoint,
-    start_run,
     train_deep,
 )
 from scrubjay.training import Evaluator, Plan, RunFolder
@@ -25,15 +24,21 @@ def start(
     config: Any, out: str | PathLike[str], command: str = "", progress_bar: bool = False
 ) -> WatchedModel:
     """Run a new run to its end and return the trained model."""
-    return _run(config, RunFolder.create(out, _as_json(config), command), progress_bar)
+    parts = _make(config)
+    with RunFolder.create(out, _as_json(config), command) as folder:
+        return _run(config, folder, *parts, progress_bar)
 
 
 def restart(config: Any, folder: RunFolder, progress_bar: bool = False) -> WatchedModel:
-    """Begin a run again that was broken off; one that is finished is only loaded."""
+    """Begin a run again that was broken off; one that is finished is only loaded.
+
+    `folder` is open for writing.
+    """
     if is_finished(folder.path):
         return _watched(load(config, folder, "last"), folder)
-    fresh = start_run(folder.path, folder.config, folder.manifest.get("command", ""))
-    return _run(config, fresh, progress_bar)
+    parts = _make(config)
+    folder.restart(folder.config, folder.manifest.get("command", ""))
+    return _run(config, folder, *parts, progress_bar)
 
 
 def load(config: Any, folder: RunFolder, checkpoint: str) -> OffPolicyAlgorithm:  # noqa: ARG001
@@ -41,12 +46,23 @@ def load(config: Any, folder: RunFolder, checkpoint: str) -> OffPolicyAlgorithm:
     return load_checkpoint(folder, checkpoint)
 
 
-def _run(config: Any, folder: RunFolder, progress_bar: bool) -> WatchedModel:
+def _make(config: Any) -> tuple[OffPolicyAlgorithm, Evaluator | None]:
+    """The model and its evaluator, made before the folder is touched: either may fail."""
     setting = _setting(config)
     model = make_deep_agent(
         config.agent, config.task, config.make_env(), config.seed, setting, **_own(config, setting)
     )
-    evaluator = Evaluator(config.make_env(), config.n_eval_episodes, config.seed)
+    env = config.make_eval_env()
+    return model, None if env is None else Evaluator(env, config.n_eval_episodes, config.seed)
+
+
+def _run(
+    config: Any,
+    folder: RunFolder,
+    model: OffPolicyAlgorithm,
+    evaluator: Evaluator | None,
+    progress_bar: bool,
+) -> WatchedModel:
     plan = Plan(
         config.eval_freq,
         config.log_freq,
@@ -59,7 +75,7 @@ def _run(config: Any, folder: RunFolder, progress_bar: bool) -> WatchedModel:
         folder,
         total_timesteps=config.steps,
         plan=plan,
-        evaluator=evaluator if config.eval_freq else None,
+        evaluator=evaluator,
         progress_bar=progress_bar,
     )
     return _watched(model, folder)

@@ -6,7 +6,6 @@ nothing here resumes one.
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +21,10 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from scrubjay.deep.emac import EMAC
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
 from scrubjay.training import EpisodeRecord, Evaluator, Logger, Plan, RunFolder, Session
+from scrubjay.training.files import replacing
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.progress import open_progress
-from scrubjay.training.run_folder import TABLES, RunFolderError, read_json
+from scrubjay.training.run_folder import RunFolderError, read_json
 from scrubjay.training.session import NEVER
 
 SUFFIX = ".zip"
@@ -154,9 +154,8 @@ class WatchedModel:
         training: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> None:
         """Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept."""
-        temporary = Path(path).with_suffix(f".tmp{SUFFIX}")
-        self.model.save(temporary)
-        temporary.replace(path)
+        with replacing(Path(path)) as temporary:
+            self.model.save(temporary)
 
 
 def as_float(value: Any) -> float | None:
@@ -170,6 +169,9 @@ class Reporter(BaseCallback):
         super().__init__()
         self._session, self._watched, self._guard = session, watched, guard
         self._finished: list[EpisodeRecord] = []
+
+    def _on_training_start(self) -> None:
+        self._session.begin()
 
     def _on_step(self) -> bool:
         for info in self.locals["infos"]:
@@ -210,14 +212,14 @@ def start_run(
 
     A finished one is never touched: ask `is_finished` first.
     """
+    if not (Path(path) / "manifest.json").exists():
+        return RunFolder.create(path, config, command)
+    folder = RunFolder.open(path, for_writing=True)
     if is_finished(path):
+        folder.close()
         raise RunFolderError(f"{path} holds a finished run: choose another folder")
-    folder = Path(path)
-    if (folder / "manifest.json").exists():
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-        for name in (*(f"{table}.csv" for table in TABLES), "manifest.json"):
-            (folder / name).unlink(missing_ok=True)
-    return RunFolder.create(folder, config, command)
+    folder.restart(config, command)
+    return folder
 
 
 def load_checkpoint(folder: RunFolder, name: str = "last", env: Any = None) -> OffPolicyAlgorithm:

@@ -56,6 +56,13 @@ def find_task(name: str) -> str:
         return names[name.lower()]
     if name in gymnasium.registry or ":" in name:
         return name
+    namespace, slash, _ = name.rpartition("/")
+    if slash and not any(known.startswith(f"{namespace}/") for known in gymnasium.registry):
+        module = {"ALE": "ale_py"}.get(namespace, "module")
+        raise UnknownTaskError(
+            f"there is no task {name!r}: no installed package has registered {namespace}/; install "
+            f"it and name its module too, as in {module}:{name}"
+        )
     known = [*(task.name for task in TASKS), *gymnasium.registry]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`scrubjay tasks` lists what there is"

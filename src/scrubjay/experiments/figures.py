@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import secrets
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
@@ -183,7 +184,8 @@ def save_result(
     stem.parent.mkdir(parents=True, exist_ok=True)
     contents = {**contents, ".csv": _csv(rows), ".json": _origin(command)}
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in contents}
-    temporary = {suffix: path.with_name(path.name + ".tmp") for suffix, path in paths.items()}
+    unique = f".{secrets.token_hex(4)}.tmp"
+    temporary = {suffix: path.with_name(path.name + unique) for suffix, path in paths.items()}
     for suffix, content in contents.items():
         _write(temporary[suffix], content)
     if paths[".csv"].exists() and paths[".csv"].read_bytes() != contents[".csv"]:
@@ -191,6 +193,12 @@ def save_result(
     for suffix in contents:
         temporary[suffix].replace(paths[suffix])
     return list(paths.values())
+
+
+def check_plots() -> None:
+    """Refuse to draw where the packages for it are not installed, before any work is done."""
+    for module in ("matplotlib", "PIL.Image"):
+        require(module, "plots")
 
 
 def open_figure(rows: int, columns: int, size: tuple[float, float], **layout: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from os import PathLike
@@ -60,6 +61,7 @@ class RunConfig:
     checkpoint_freq: int = 10_000
     checkpoint_steps: tuple[int, ...] = ()
     tensorboard: bool = False
+    max_episode_steps: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "agent", _known("agent", self.agent, AGENTS))
@@ -70,16 +72,30 @@ class RunConfig:
         for name, least in LEAST.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is at least {least}; {getattr(self, name)} came")
+        if self.agent in DEEP_AGENTS and self.n_envs != 1:
+            raise ValueError(
+                f"{self.agent} trains on one environment here: expected n_envs=1, got {self.n_envs}"
+            )
+        if self.max_episode_steps is not None and self.max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps is at least 1; {self.max_episode_steps} came")
         if min(self.checkpoint_steps, default=1) < 1:
             raise ValueError(f"checkpoint_steps are at least 1; {self.checkpoint_steps} came")
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "RunConfig":
         known = {entry.name for entry in fields(cls)}
-        return cls(**{name: value for name, value in content.items() if name in known})
+        entries = {name: value for name, value in content.items() if name in known}
+        if entries.get("agent") in DEEP_AGENTS:
+            entries["n_envs"] = 1  # 0.1.0 recorded what was asked for, and used one environment
+        return cls(**entries)
 
     def make_env(self) -> gymnasium.Env[Any, Any]:
-        return gymnasium.make(self.task, **self.task_options)
+        return gymnasium.make(
+            self.task, max_episode_steps=self.max_episode_steps, **self.task_options
+        )
+
+    def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
+        return self.make_env() if self.eval_freq else None
 
     def make_training_env(self) -> Any:
         if self.n_envs == 1:
@@ -111,27 +127,41 @@ def _known(what: str, name: str, names: Sequence[str]) -> str:
 
 def start(config: RunConfig, out: str | PathLike[str], command: str = "", **show: Any) -> Any:
     """Run a new run to its end and return the trained agent. `show`: progress_bar."""
+    check_extras(config)
     if config.agent in DEEP_AGENTS:
         return _deep().start(config, out, command, **show)
-    if config.tensorboard:
-        require("tensorboard", "tensorboard")  # before anything is created
-    env = config.make_training_env()
+    env, eval_env = config.make_training_env(), config.make_eval_env()
     agent = config.make_agent(env)
-    folder = RunFolder.create(out, _as_json(config, agent), command)
-    return _run(agent, env, config, folder, **show)
+    with RunFolder.create(out, _as_json(config, agent), command) as folder:
+        return _run(agent, env, eval_env, config, folder, **show)
 
 
-def resume(path: str | PathLike[str], **show: Any) -> Any:
-    """Continue a run from its last checkpoint, bit for bit as if it had never stopped."""
-    folder = RunFolder.open(path)
-    config = _config_of(folder)
-    if "eval_freq" not in folder.config:
-        raise RunFolderError(
-            f"{path} was started from Python, which alone knows its environments: go on there"
-        )
-    if config.agent in DEEP_AGENTS:
-        return _deep().restart(config, folder, **show)
-    env = config.make_training_env()
+def resume(path: str | PathLike[str], *, trust_module: bool = False, **show: Any) -> Any:
+    """Continue a run from its last checkpoint, bit for bit as if it had never stopped.
+
+    Args:
+        path: The run folder.
+        trust_module: Whether a module that the run's task names ("module:Env-v0") may be imported.
+        show: `progress_bar`.
+
+    Returns:
+        The trained agent.
+    """
+    with RunFolder.open(path, for_writing=True) as folder:
+        config = _config_of(folder)
+        if "eval_freq" not in folder.config:
+            raise RunFolderError(
+                f"{path} was started from Python, which alone knows its environments: go on there"
+            )
+        check_extras(config)
+        check_module(path, config, trust_module)
+        if config.agent in DEEP_AGENTS:
+            return _deep().restart(config, folder, **show)
+        return _resume(config, folder, **show)
+
+
+def _resume(config: RunConfig, folder: RunFolder, **show: Any) -> MemoryAgent:
+    env, eval_env = config.make_training_env(), config.make_eval_env()
     checkpoint = folder.checkpoint("last")
     if not checkpoint.exists():
         # killed before its first checkpoint: begin again
@@ -141,7 +171,36 @@ def resume(path: str | PathLike[str], **show: Any) -> Any:
         state = read_archive(checkpoint, "agent")[0]["training"]
     folder.cut(agent.num_timesteps)
     folder.update(status="running", finished=None)
-    return _run(agent, env, config, folder, training_state=state, **show)
+    return _run(agent, env, eval_env, config, folder, training_state=state, **show)
+
+
+def check_extras(config: RunConfig) -> None:
+    """Refuse a run that needs packages which are not installed, before anything is created."""
+    if config.tensorboard:
+        require("tensorboard", "tensorboard")
+    if config.agent in DEEP_AGENTS:
+        _deep()
+
+
+def check_module(path: str | PathLike[str], config: RunConfig, trust_module: bool) -> None:
+    """Refuse to import a module that only a run folder names.
+
+    Gymnasium imports `module` to make the task "module:Env-v0", and importing executes it.
+
+    Args:
+        path: The run folder, for the message.
+        config: The run's configuration.
+        trust_module: Whether the user allows it.
+
+    Raises:
+        RunFolderError: If the module is not imported yet and the user does not allow it.
+    """
+    module, named, _ = config.task.partition(":")
+    if named and not trust_module and module not in sys.modules:
+        raise RunFolderError(
+            f"the task of {path} is {config.task!r}: making it imports the module {module!r}, "
+            "which executes its code; add --trust-module (trust_module=True in Python) to allow it"
+        )
 
 
 def load_agent(path: str | PathLike[str], checkpoint: str = "last") -> tuple[Any, RunConfig]:
@@ -166,15 +225,18 @@ def _config_of(folder: RunFolder) -> RunConfig:
         ) from error
 
 
-def _run(agent: MemoryAgent, env: Any, config: RunConfig, folder: RunFolder, **show: Any) -> Any:
+def _run(
+    agent: MemoryAgent, env: Any, eval_env: Any, config: RunConfig, folder: RunFolder, **show: Any
+) -> MemoryAgent:
     train(
         agent,
         env,
         total_timesteps=max(config.steps - agent.num_timesteps, 0),
         run_folder=folder,
-        eval_env=config.make_env() if config.eval_freq else None,
+        eval_env=eval_env,
         eval_freq=config.eval_freq,
         n_eval_episodes=config.n_eval_episodes,
+        max_episode_steps=config.max_episode_steps,
         log_freq=config.log_freq,
         checkpoint_freq=config.checkpoint_freq,
         checkpoint_steps=config.checkpoint_steps,

@@ -343,7 +343,9 @@ def _settings(run: RunData) -> dict[str, Any]:
     return {
         name: value
         for name, value in _flatten(_with_later_settings(run.config)).items()
-        if name not in BOOKKEEPING and name.rpartition(".")[2] != "seed"
+        if name not in BOOKKEEPING
+        and name.rpartition(".")[2] != "seed"
+        and not (name == "max_episode_steps" and value is None)  # younger than some runs
     }
 
 

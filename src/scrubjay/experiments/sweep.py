@@ -5,7 +5,6 @@ thread. Everything a sweep must know is in these folders, so it can be killed at
 started again, and several can share one root.
 """
 
-import importlib
 import json
 import os
 import re
@@ -19,11 +18,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-from scrubjay.experiments.launch import DEEP_AGENTS, MEMORY_AGENTS, RunConfig
-from scrubjay.experiments.locks import is_held
+from scrubjay.experiments.launch import MEMORY_AGENTS, RunConfig, check_extras
 from scrubjay.experiments.style import short_task
 from scrubjay.experiments.sweep_display import open_display
 from scrubjay.experiments.worker import BUSY, FINISHED, INTERRUPTED, standing
+from scrubjay.training.lock import is_held
 from scrubjay.training.run_folder import read_json
 
 POLL = 0.1  # seconds between two looks at the workers
@@ -110,12 +109,13 @@ def folder_of(root: Path, config: RunConfig) -> Path:
 def prepare(configs: Iterable[RunConfig]) -> None:
     """Find out what is missing before anything is started, and compile once for all workers."""
     begin = time.perf_counter()
+    configs = list(configs)
+    for config in configs:
+        check_extras(config)
     for config in {(config.agent, config.task): config for config in configs}.values():
         env = config.make_env()
         if config.agent in MEMORY_AGENTS:
             config.make_agent(env).warm_up()
-        elif config.agent in DEEP_AGENTS:
-            importlib.import_module("scrubjay.deep.launch")
         env.close()
     seconds = time.perf_counter() - begin
     if seconds > 5:

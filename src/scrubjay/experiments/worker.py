@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.experiments.launch import MEMORY_AGENTS, RunConfig, resume, start
-from scrubjay.experiments.locks import LockedError, hold
-from scrubjay.training.run_folder import RunFolderError, read_json
+from scrubjay.training.errors import LockedError, RunExistsError, RunFolderError
+from scrubjay.training.run_folder import read_json
 
 BUSY = 75  # sysexits' "try again later"
 INTERRUPTED = 130
@@ -38,7 +38,8 @@ def work(folder: Path, config: RunConfig, command: str) -> None:
         case "new":
             start(config, folder, command, progress_bar=True)
         case "unfinished":
-            resume(folder, progress_bar=True)
+            # the task is the one that was asked for: `standing` has compared them
+            resume(folder, trust_module=True, progress_bar=True)
 
 
 def spelled_out(config: RunConfig) -> dict[str, Any]:
@@ -61,7 +62,11 @@ def _spelled_out(text: str) -> dict[str, Any]:
 
 def _check_same(folder: Path, config: RunConfig) -> None:
     try:
-        there = _comparable(RunConfig.from_json(read_json(folder / "config.json")))
+        found = RunConfig.from_json(read_json(folder / "config.json"))
+        _check_same_task(folder, found, config)
+        there = _comparable(found)
+    except RunFolderError:
+        raise
     except (TypeError, ValueError) as error:
         raise RunFolderError(
             f"{folder} holds a run that this version cannot make ({error}): move it away"
@@ -82,6 +87,15 @@ def _check_same(folder: Path, config: RunConfig) -> None:
         )
 
 
+def _check_same_task(folder: Path, found: RunConfig, config: RunConfig) -> None:
+    """Before anything is made of what the folder says: making a task may import a module."""
+    if found.task != config.task:
+        raise RunFolderError(
+            f"{folder} holds another run (task is {found.task} there, {config.task} is wanted): "
+            "choose another folder for this one, or move that one away"
+        )
+
+
 def _comparable(config: RunConfig) -> dict[str, Any]:
     content = asdict(config)
     content.pop("tensorboard")
@@ -94,9 +108,9 @@ def main() -> int:
     order = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_stop_when_alone, daemon=True).start()
     try:
-        with hold(folder):
-            work(folder, RunConfig.from_json(order["config"]), order["command"])
-    except LockedError as error:
+        work(folder, RunConfig.from_json(order["config"]), order["command"])
+    except (LockedError, RunExistsError) as error:
+        # another process was faster; the sweep looks again later
         print(error, file=sys.stderr)
         return BUSY
     except KeyboardInterrupt:

@@ -6,22 +6,29 @@ command.txt     the command that started it
 progress.csv, episodes.csv, eval.csv    reproducible to the last bit
 time.csv        wall clock
 checkpoints/    last.scrub, best.scrub, step-<N>.scrub
+run.lock        held by the one process that may write here; owner.json says which
 """
 
 import json
 import os
 import platform
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import metadata
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from scrubjay.training.errors import RunExistsError, RunFolderError
+from scrubjay.training.files import remove_temporary_files, write_text
+from scrubjay.training.lock import FolderLock
 from scrubjay.training.tables import Table
+
+__all__ = ["RunFolder", "RunFolderError", "write_text"]
 
 SCHEMA = 1
 TABLES = ("progress", "episodes", "eval", "trajectories", "time")
@@ -31,66 +38,143 @@ PACKAGES = (
 )  # fmt: skip
 
 
-class RunFolderError(ValueError):
-    """A folder that is not what was expected: not a run, damaged, or already used."""
-
-
 class RunFolder:
-    """Opened with `create` for a new run, with `open` for one that exists."""
+    """Opened with `create` for a new run, with `open` for one that exists.
 
-    def __init__(self, path: Path, manifest: dict[str, Any], config: dict[str, Any]) -> None:
+    A run folder has one writer at a time. `create` and `open(..., for_writing=True)` take its lock,
+    `close` releases it. Readers take none.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: dict[str, Any],
+        config: dict[str, Any],
+        lock: FolderLock | None = None,
+    ) -> None:
         self.path = path
         self.manifest = manifest
         self.config = config
         self.tables = {name: Table(path / f"{name}.csv") for name in TABLES}
+        self._lock = lock or FolderLock(path)
+        self._new = False
 
     @classmethod
     def create(
         cls, path: str | PathLike[str], config: Mapping[str, Any], command: str = ""
     ) -> "RunFolder":
-        """Start a new run; a folder that holds one already is left alone."""
+        """Start a new run; a folder that holds one already is left alone.
+
+        Raises:
+            RunExistsError: If there is a run already.
+            LockedError: If another process is writing to the folder.
+            RunFolderError: If the folder cannot be written.
+        """
         folder = Path(path)
-        if (folder / "manifest.json").exists():
-            raise RunFolderError(
-                f"{folder} holds a run already: resume it (scrubjay train --resume {folder}) "
-                "or choose another folder"
-            )
         config = {"start_timestep": 0, **config}
         run = cls(folder, new_manifest(config, command), config)
         try:
-            (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
-            write_json(folder / "config.json", run.config)
-            write_text(folder / "command.txt", command + "\n")
-            run.update()
+            folder.mkdir(parents=True, exist_ok=True)
+            run._lock.acquire()
+            if (folder / "manifest.json").exists():
+                raise RunExistsError(
+                    f"{folder} holds a run already: resume it (scrubjay train --resume {folder}) "
+                    "or choose another folder"
+                )
+            run._new = True
+            run._write_start(command)
         except OSError as error:
+            run._lock.release()
             raise RunFolderError(
                 f"the run folder {folder} cannot be written ({error.strerror}); choose another one"
             ) from error
+        except BaseException:
+            run._lock.release()
+            raise
         return run
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> "RunFolder":
-        """Open a run that exists, with clear errors for what is none."""
+    def open(cls, path: str | PathLike[str], for_writing: bool = False) -> "RunFolder":
+        """Open a run that exists, with clear errors for what is none.
+
+        Args:
+            path: The run folder.
+            for_writing: Whether to take the folder's lock, as whoever resumes the run must.
+
+        Raises:
+            LockedError: If another process is writing to the folder, with `for_writing`.
+            RunFolderError: If it is not a run folder, or damaged.
+        """
         folder = Path(path)
-        manifest = read_json(folder / "manifest.json")
-        if manifest.get("schema", 0) > SCHEMA:
+        lock = FolderLock(folder)
+        if for_writing and (folder / "manifest.json").exists():
+            lock.acquire()
+        try:
+            manifest = read_json(folder / "manifest.json")
+            check_schema(folder, manifest)
+            config = read_json(folder / "config.json")
+            if for_writing:
+                remove_temporary_files(folder)
+                remove_temporary_files(folder / "checkpoints")
+        except BaseException:
+            lock.release()
+            raise
+        return cls(folder, manifest, config, lock)
+
+    def lock(self) -> None:
+        """Become the folder's writer, if it is not yet; every method that writes calls this.
+
+        Raises:
+            LockedError: If another process is writing to the folder.
+            RunFolderError: If the run has gone on since it was opened for reading.
+        """
+        if self._lock.held:
+            return
+        self._lock.acquire()
+        try:
+            self._check_unchanged()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _check_unchanged(self) -> None:
+        if json.dumps(read_json(self.path / "manifest.json")) != json.dumps(self.manifest):
             raise RunFolderError(
-                f"{folder} was written by a newer scrubjay (schema {manifest['schema']}, "
-                f"this one reads up to {SCHEMA}): upgrade scrubjay to use it"
+                f"{self.path} has changed since it was opened: open it again with for_writing=True"
             )
-        return cls(folder, manifest, read_json(folder / "config.json"))
 
     def update(self, **fields: Any) -> None:
         """Change entries of the manifest, atomically."""
+        self.lock()
         self.manifest.update(fields)
+        write_json(self.path / "manifest.json", self.manifest)
+
+    def restart(self, config: Mapping[str, Any], command: str = "") -> None:
+        """Drop all results and begin the run again from its start."""
+        self.lock()
+        shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
+        for table in self.tables.values():
+            table.remove()
+        self.config = {"start_timestep": 0, **config}
+        self.manifest = new_manifest(self.config, command)
+        self._write_start(command)
+
+    def _write_start(self, command: str) -> None:
+        (self.path / "checkpoints").mkdir(exist_ok=True)
+        write_json(self.path / "config.json", self.config)
+        write_text(self.path / "command.txt", command + "\n")
+        # last: with its manifest a folder is a run
         write_json(self.path / "manifest.json", self.manifest)
 
     def checkpoint(self, name: str, suffix: str = ".scrub") -> Path:
         return self.path / "checkpoints" / f"{name}{suffix}"
 
     def cut(self, timestep: int) -> None:
-        for table in self.tables.values():
-            table.cut(timestep)
+        """Drop the rows after a timestep from all tables, or from none if one is damaged."""
+        self.lock()
+        kept = {table: table.rows_until(timestep) for table in self.tables.values()}
+        for table, rows in kept.items():
+            table.replace(rows)
 
     def sync(self) -> None:
         """Everything written so far is on the disk afterwards."""
@@ -98,9 +182,44 @@ class RunFolder:
             table.flush(sync=True)
 
     def close(self) -> None:
+        """Close all files and release the lock."""
         with ExitStack() as stack:  # closes all of them, even when one fails
+            stack.callback(self._lock.release)
             for table in self.tables.values():
                 stack.callback(table.close)
+
+    def abandon(self) -> None:
+        """Undo a start that failed, so that the same command can be given again.
+
+        The files of a new run are removed; a resumed run is marked as failed. Does nothing to a
+        folder that is closed already.
+        """
+        if not self._lock.held:
+            return
+        try:
+            if self._new:
+                self._remove_start()
+            elif self.manifest.get("status") == "running":
+                self.update(status="failed", finished=now())
+        finally:
+            self.close()
+
+    def _remove_start(self) -> None:
+        for name in ("manifest.json", "config.json", "command.txt"):
+            (self.path / name).unlink(missing_ok=True)
+        with suppress(OSError):  # not empty: somebody else's files
+            (self.path / "checkpoints").rmdir()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        # training closes the folder itself, whatever happens in it: an error that finds it open
+        # came before training began
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
 
 
 def new_manifest(config: Mapping[str, Any], command: str) -> dict[str, Any]:
@@ -159,14 +278,19 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(content, indent=2) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file so that a reader sees the old or the new one, never half."""
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+def check_schema(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a run of a newer version."""
+    schema = manifest.get("schema", 0)
+    if not isinstance(schema, int):
+        raise RunFolderError(
+            f"{folder / 'manifest.json'} is damaged: expected a whole number as schema, "
+            f"got {schema!r}"
+        )
+    if schema > SCHEMA:
+        raise RunFolderError(
+            f"{folder} was written by a newer scrubjay (schema {schema}, "
+            f"this one reads up to {SCHEMA}): upgrade scrubjay to use it"
+        )
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -174,7 +298,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RunFolderError(f"{path.parent} is not a run folder: it has no {path.name}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} is damaged: {error}") from error
     if not isinstance(content, dict):
         raise RunFolderError(f"{path} is damaged: an object was expected")

@@ -8,13 +8,14 @@ saved is the last episode boundary. Rows past a checkpoint are cut when a run re
 again, the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scrubjay.training.clock import Clock
+from scrubjay.training.clock import TOTALS, Clock
 from scrubjay.training.evaluation import (
     EvaluationStopped,
     Evaluator,
@@ -28,6 +29,7 @@ from scrubjay.training.protocols import Trained
 from scrubjay.training.records import EpisodeRecord
 from scrubjay.training.run_folder import RunFolder, now
 from scrubjay.training.statistics import Statistics
+from scrubjay.training.tables import Row, Table
 
 NEVER = 2**62
 
@@ -90,24 +92,39 @@ class Session:
         self._suffix = checkpoint_suffix
         self._best: tuple[float, float] | None = None
         self._clock = Clock(agent.num_timesteps)
-        self._evaluations = Timer(plan.eval_freq if evaluator else 0, self._last_step("eval"))
-        self._logs = Timer(plan.log_freq, self._last_step("progress"))
-        self._checkpoints = Timer(plan.checkpoint_freq if folder else 0, agent.num_timesteps)
-        self._named = self._missing_checkpoints() if folder else []
+        self._begun = False
         self._tick = agent.num_timesteps
-        if folder:
-            self._recall(folder)
-        self._open_tensorboard()
+        with self._starting():
+            self._evaluations = Timer(plan.eval_freq if evaluator else 0, self._last_step("eval"))
+            self._logs = Timer(plan.log_freq, self._last_step("progress"))
+            self._checkpoints = Timer(plan.checkpoint_freq if folder else 0, agent.num_timesteps)
+            self._named = self._missing_checkpoints() if folder else []
+            if folder:
+                self._recall(folder)
+            self._open_tensorboard()
         self._plan_next_event()
 
     # -- starting and resuming ---------------------------------------------------------------
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """A start that fails leaves the run folder free for another try."""
+        try:
+            yield
+        except BaseException:
+            if self.folder:
+                self.folder.abandon()
+            raise
 
     def _last_step(self, table: str) -> int:
         """The step of a table's last row; before the first one, where this training began."""
         if self.folder is None:
             return self.agent.num_timesteps
-        rows = self.folder.tables[table].rows()
-        return int(rows[-1]["timestep"]) if rows else int(self.folder.config["start_timestep"])
+        written = self.folder.tables[table]
+        rows = written.rows()
+        if not rows:
+            return int(self.folder.config["start_timestep"])
+        return written.number(rows[-1], "timestep", int)
 
     def _missing_checkpoints(self) -> list[int]:
         assert self.folder is not None
@@ -123,14 +140,16 @@ class Session:
         if self.evaluator and self.evaluator.walls:
             folder.update(walls=self.evaluator.walls)
         by_step: dict[int, list[EpisodeRecord]] = {}
-        for row in folder.tables["eval"].rows():
-            record = _evaluation_record(row)
+        evaluations, times = folder.tables["eval"], folder.tables["time"]
+        for row in evaluations.rows():
+            record = _evaluation_record(evaluations, row)
             by_step.setdefault(record.timestep, []).append(record)
         for records in by_step.values():
             self._best = max(self._best or _score(records), _score(records))
-        rows = folder.tables["time"].rows()
-        if rows:
-            self._clock.restore(rows[-1])
+        for row in times.rows()[-1:]:
+            for name in TOTALS:
+                times.number(row, f"time/{name}", float)
+            self._clock.restore(row)
 
     def _open_tensorboard(self) -> None:
         if self.plan.tensorboard:
@@ -142,8 +161,9 @@ class Session:
         """Go on from what a checkpoint kept."""
         if not state:
             return
-        self.statistics.restore(state["statistics"])
-        found = state["first_greedy_success_step"]
+        with self._starting():
+            self.statistics.restore(state["statistics"])
+            found = state["first_greedy_success_step"]
         # found in the middle of an episode, it is after the boundary and will be found again
         if found is not None and found <= self.agent.num_timesteps:
             self.first_greedy_success_step = found
@@ -155,6 +175,7 @@ class Session:
 
     def begin(self) -> None:
         """Do what a stopped run had not come to at the very step of its last boundary."""
+        self._begun = True
         self._probe()
         if self.agent.num_timesteps >= self.next_event:
             self.handle_events()
@@ -184,7 +205,9 @@ class Session:
     def close(self, status: str) -> None:
         """The end, whatever its reason: the last checkpoint, the manifest, everything closed."""
         try:
-            if self.folder:
+            if self.folder and status == "failed" and not self._begun:
+                self.folder.abandon()
+            elif self.folder:
                 self._close_folder(self.folder, status)
         finally:
             self._show()
@@ -355,9 +378,10 @@ def _trajectory_rows(timestep: int, paths: Sequence[Path]) -> list[dict[str, Any
     ]
 
 
-def _evaluation_record(row: Mapping[str, str]) -> EpisodeRecord:
-    success = bool(int(row["is_success"])) if row["is_success"] else None
-    return EpisodeRecord(
-        int(row["episode"]), 0, int(row["timestep"]), int(row["length"]), float(row["return"]),
-        False, False, success,
-    )  # fmt: skip
+def _evaluation_record(table: Table, row: Row) -> EpisodeRecord:
+    episode, timestep, length = (
+        table.number(row, name, int) for name in ("episode", "timestep", "length")
+    )
+    success = bool(table.number(row, "is_success", int)) if row.get("is_success") else None
+    total_reward = table.number(row, "return", float)
+    return EpisodeRecord(episode, 0, timestep, length, total_reward, False, False, success)

@@ -20,3 +20,5 @@ EXPERIMENTS = {
     "comparison": ("comparison", "the paper's values and ours at 30k, 50k, 100k"),
 }
 ALL = "all"
+# These write tables only, and need no matplotlib.
+WITHOUT_FIGURES = ("tables", "speed", "comparison")

@@ -5,8 +5,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from scrubjay.experiments.figures import check_plots
 from scrubjay.experiments.launch import RunConfig
-from scrubjay.experiments.reproduce import ALL, EXPERIMENTS
+from scrubjay.experiments.reproduce import ALL, EXPERIMENTS, WITHOUT_FIGURES
 from scrubjay.experiments.reproduce.methods import METHODS
 from scrubjay.experiments.reproduce.workspace import Workspace
 from scrubjay.experiments.runs import RunError
@@ -34,6 +35,8 @@ def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> Outco
     check_name(name)
     check_agents(workspace.agents)
     names = list(EXPERIMENTS) if name == ALL else [name]
+    if not set(names) <= set(WITHOUT_FIGURES):
+        check_plots()
     modules = {each: _module(each) for each in names}
     plans: dict[Path, list[RunConfig]] = {}
     for module in modules.values():

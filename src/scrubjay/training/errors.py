@@ -1,0 +1,13 @@
+"""The errors of run folders."""
+
+
+class RunFolderError(ValueError):
+    """A folder that is not what was expected: not a run, damaged, or already used."""
+
+
+class RunExistsError(RunFolderError):
+    """A new run was to be created where there is one already."""
+
+
+class LockedError(RunFolderError):
+    """Another process works in this run folder."""
