@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         RunningNormalizer,
         SelectKeys,
     )
-    from scrubjay.experiments.presets import preset
+    from scrubjay.agents.cec import preset
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
     from scrubjay.training import BaseCallback, RunFolder
 
@@ -46,7 +46,7 @@ _HOMES = {
         "RunningNormalizer",
         "SelectKeys",
     ),
-    "scrubjay.experiments.presets": ("preset",),
+    "scrubjay.agents.cec": ("preset",),
     "scrubjay.memory": ("ArchiveError", "EpisodicMemory", "KDTree", "Outcome"),
     "scrubjay.training": ("BaseCallback", "RunFolder"),
 }

@@ -400,7 +400,7 @@ class CECPlus(MemoryAgent):
 
     @property
     def notes(self) -> Notes:  # type: ignore[override]
-        """Uniforms for epsilon, softmax, each part of the action and, where it is held, how long."""
+        """Uniforms for epsilon, softmax, each part of the action and, if held, its duration."""
         size = self.codec.size
         return Notes(
             uniforms=2 + size + (self.hold > 1),

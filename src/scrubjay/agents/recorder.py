@@ -5,9 +5,9 @@ is, it flattens and embeds the observations, draws the random numbers, keeps wha
 earned, and hands whole episodes over. The method only decides, for all lanes in one compiled call,
 and learns.
 
-What an episode records is settled when it begins: keys, if the embedding gives keys by then, or else
-the observations themselves, of which the keys are made later. So when an embedding becomes ready
-while other episodes are open, nothing changes for those.
+What an episode records is settled when it begins: keys, if the embedding gives keys by then, or
+else the observations themselves, of which the keys are made later. So when an embedding becomes
+ready while other episodes are open, nothing changes for those.
 """
 
 import math
@@ -52,8 +52,8 @@ class Lanes(NamedTuple):
     actions: npt.NDArray[np.float32]
     """(L, T, A): its action."""
     numbers: Floats
-    """(L, T, n): the distance to the nearest row (NaN: beyond the radius and not measured), how many
-    steps it stands for, then what else the method notes."""
+    """(L, T, n): the distance to the nearest row (NaN: beyond the radius and not measured), how
+    many steps it stands for, then what else the method notes."""
     trace: npt.NDArray[np.int64]
     """(L, T, m): where the action came from, a `Choice`, then what else the method notes."""
     draws: Floats
@@ -226,8 +226,7 @@ class EpisodeRecorder:
         return self._codec.decode_many(self._lanes.actions[self._all, steps])
 
     def _act_alone(self, observation: Any) -> Any:
-        lanes = self._lanes
-        step = int(lanes.state[0, STEP])
+        step = int(self._lanes.state[0, STEP])
         if step % BLOCK == 0:
             self._prepare_step(0, step)
         if self._all_decide:
@@ -239,7 +238,7 @@ class EpisodeRecorder:
         else:
             self._observe(0, observation)
             self._act_at_random(0)
-        return self._codec.decode(lanes.actions[0, step])
+        return self._codec.decode(self._lanes.actions[0, step])
 
     def _decide(self, keys: Floats) -> None:
         bad = self._method.decide(self._lanes, keys)

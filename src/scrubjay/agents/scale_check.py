@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.recorder import DISTANCE, NOT_SEARCHED, WEIGHT
+from scrubjay.agents.recorder import DISTANCE, NOT_SEARCHED, WEIGHT, Floats
 from scrubjay.compiled import compiled
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, tree_size
 

@@ -148,8 +148,8 @@ def argument_help(text: str) -> dict[str, str]:
     """The entries of the `Args` sections of Google-style docstrings, each in one line."""
     helps: dict[str, str] = {}
     for section in re.findall(r"^( *)Args:\n((?:\1 +.*\n|\s*\n)+)", text, re.MULTILINE):
-        entries = re.split(r"^ {%d}(?=\S)" % (len(section[0]) + 4), section[1], flags=re.MULTILINE)
-        for entry in entries:
+        indent = " " * (len(section[0]) + 4)
+        for entry in re.split(rf"^{indent}(?=\S)", section[1], flags=re.MULTILINE):
             name, colon, words = entry.partition(":")
             if colon and name.strip().isidentifier():
                 helps[name.strip()] = " ".join(words.split())

@@ -277,9 +277,9 @@ class EpisodicMemory:
     ) -> Written:
         """Write tuples that are all looked up in the memory as it was before the call.
 
-        This is what the first published code of CEC did. A tuple with a hit is compared with the row
-        as it is by then, and replaces it if it is better; all others are added in the end. Returns
-        the row and outcome of each.
+        This is what the first published code of CEC did. A tuple with a hit is compared with the
+        row as it is by then, and replaces it if it is better; all others are added in the end.
+        Returns the row and outcome of each.
         """
         matrix = key_matrix(keys, self.key_dim)
         numbers = vector("values", values, len(matrix))

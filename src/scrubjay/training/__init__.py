@@ -4,7 +4,7 @@ from scrubjay.training.callbacks import BaseCallback, Callback
 from scrubjay.training.evaluation import Evaluator
 from scrubjay.training.logger import Logger
 from scrubjay.training.loop import train
-from scrubjay.training.protocols import Agent, Episode, Policy
+from scrubjay.training.protocols import Agent, Policy, Recorder
 from scrubjay.training.records import EpisodeRecord
 from scrubjay.training.run_folder import RunFolder, RunFolderError
 from scrubjay.training.session import Plan, Session
@@ -13,12 +13,12 @@ __all__ = [
     "Agent",
     "BaseCallback",
     "Callback",
-    "Episode",
     "EpisodeRecord",
     "Evaluator",
     "Logger",
     "Plan",
     "Policy",
+    "Recorder",
     "RunFolder",
     "RunFolderError",
     "Session",
