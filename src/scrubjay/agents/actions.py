@@ -130,7 +130,7 @@ class MultiDiscreteCodec:
         self.bounds = np.stack([np.zeros_like(high), high])
 
     def decode(self, stored: Stored) -> npt.NDArray[Any]:
-        return self.decode_many(stored[None])[0]
+        return np.asarray(self.decode_many(stored[None])[0])
 
     def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
         shaped = stored.reshape(-1, *self.space.nvec.shape).astype(self.space.dtype)

@@ -340,6 +340,7 @@ class CECPlus(MemoryAgent):
     """
 
     name = "cec-plus"
+    periodic: tuple[int, ...]
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -142,7 +142,7 @@ def find_class(cls: type[Any], name: Any) -> type[Any]:
             f"it was saved by {found.__name__}, which is no {cls.__name__}: "
             f"use {found.__name__}.load"
         )
-    return found
+    return cast("type[Any]", found)
 
 
 def _build(cls: type[Any], manifest: Mapping[str, Any], arrays: Arrays) -> Any:

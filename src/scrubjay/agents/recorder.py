@@ -26,6 +26,7 @@ from scrubjay.memory import Outcome
 from scrubjay.randomness import Stream, generator
 
 Floats = npt.NDArray[np.float64]
+FLOAT64 = np.dtype(np.float64)
 
 BLOCK = 64  # steps whose random numbers are drawn at once
 NOT_SEARCHED = np.inf  # the nearest distance of a step that searched for no neighbour
@@ -182,6 +183,15 @@ class EpisodeRecorder:
         self._vectors = np.zeros((n_lanes, self._flattener.size))
         self._keys = np.zeros((n_lanes, self._embedding.key_dim))
         self._all_decide = False
+        self._shape = (self._flattener.size,)
+        self._view_lane()
+
+    def _view_lane(self) -> None:
+        """Views of the first lane, which is the only one where nothing is stacked."""
+        lanes = self._lanes
+        self._actions, self._state = lanes.actions[0], lanes.state[0]
+        self._alone_rewards, self._key = self._rewards[0], self._keys[0]
+        self._step = int(self._state[STEP])
 
     # -- begin ---------------------------------------------------------------------------------
 
@@ -199,6 +209,7 @@ class EpisodeRecorder:
         self._rows[lane] = []
         state[lane] = self._decides[lane], 0, 0, number
         self._all_decide = bool(self._decides.all() and self._open.all())
+        self._step = 0
         return number
 
     # -- act -----------------------------------------------------------------------------------
@@ -226,19 +237,28 @@ class EpisodeRecorder:
         return self._codec.decode_many(self._lanes.actions[self._all, steps])
 
     def _act_alone(self, observation: Any) -> Any:
-        step = int(self._lanes.state[0, STEP])
+        """The same for one lane without a stack, with as little Python as possible."""
+        step = self._step
         if step % BLOCK == 0:
             self._prepare_step(0, step)
         if self._all_decide:
-            if self._is_identity and is_plain_vector(observation, self._vectors[0]):
-                self._decide(observation[None])
-            else:
+            # an identity copies nothing where compiled code can read the observation as it is
+            if not (
+                self._is_identity
+                and type(observation) is np.ndarray
+                and observation.dtype is FLOAT64
+                and observation.shape == self._shape
+                and observation.flags.c_contiguous
+            ):
                 self._observe(0, observation)
-                self._decide(self._keys)
+                observation = self._key
+            bad = self._method.decide(self._lanes, observation[None])
+            if bad >= 0:
+                raise ValueError(f"expected a finite observation, got {observation}")
         else:
             self._observe(0, observation)
             self._act_at_random(0)
-        return self._codec.decode(self._lanes.actions[0, step])
+        return self._codec.decode(self._actions[step])
 
     def _decide(self, keys: Floats) -> None:
         bad = self._method.decide(self._lanes, keys)
@@ -322,6 +342,7 @@ class EpisodeRecorder:
         self._lanes = grown._replace(**kept)
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)], axis=1)
         self._length = 2 * old
+        self._view_lane()
 
     def record(self, reward: Any, lanes: npt.NDArray[np.bool_] | None = None) -> None:
         """Take the reward of the action just decided, or those of all lanes.
@@ -330,14 +351,16 @@ class EpisodeRecorder:
             reward: A finite number, or one for each lane.
             lanes: Those that acted, if not all whose episode is open.
         """
-        state = self._lanes.state
         if not self._batched:
             if not math.isfinite(reward):
                 raise ValueError(f"expected a finite reward, got {reward!r}")
-            self._rewards[0, state[0, STEP]] = reward
-            state[0, STEP] += 1
+            step = self._step
+            self._alone_rewards[step] = reward
+            self._step = step = step + 1
+            self._state[STEP] = step
             self._method.num_timesteps += 1
             return
+        state = self._lanes.state
         active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
         rewards = np.asarray(reward, np.float64)[active]
         if not np.isfinite(rewards).all():
@@ -499,16 +522,6 @@ def is_identity(embedding: Embedding) -> bool:
     """Whether keys are the flattened observations themselves; a subclass may have other keys."""
     kind = type(embedding)
     return kind.embed is Identity.embed and kind.observe is Identity.observe
-
-
-def is_plain_vector(observation: Any, vector: Floats) -> bool:
-    """Whether compiled code can read the observation where it is, without a copy into `vector`."""
-    return (
-        type(observation) is np.ndarray
-        and observation.dtype is vector.dtype
-        and observation.shape == vector.shape
-        and observation.strides == vector.strides
-    )
 
 
 def count_choices(episode: Experience) -> dict[str, float]:

@@ -113,14 +113,14 @@ def settings_of(cls: type[Any]) -> dict[str, Setting]:
 
 
 @cache
-def _settings_of(cls: type[Any]) -> dict[str, Setting]:
+def _settings_of(cls: Any) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
     for owner in cls.__mro__:
         if "__init__" not in owner.__dict__ or owner is object:
             continue
         inherited, found = found, _own_settings(owner)
         found |= inherited
-        parameters = inspect.signature(owner.__init__).parameters.values()
+        parameters = inspect.signature(owner.__dict__["__init__"]).parameters.values()
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters):
             break
     return found

@@ -53,6 +53,12 @@ class Embedding(ABC):
     key_dim: int
 
     def __init_subclass__(cls) -> None:
+        # a class that overrides what happens to one vector does not inherit a faster batch form
+        own = cls.__dict__
+        if ("embed" in own or "observe" in own) and "observe_batch" not in own:
+            cls.observe_batch = Embedding.observe_batch  # type: ignore[method-assign]
+        if "embed" in own and "embed_batch" not in own:
+            cls.embed_batch = Embedding.embed_batch  # type: ignore[method-assign]
         if "name" not in cls.__dict__:
             cls.name = _NoName()  # type: ignore[assignment]
             return

@@ -57,6 +57,20 @@ class Chain(Embedding):
             if not stage.ready:
                 return
 
+    def observe_batch(self, vectors: Vector, out: Vector) -> None:
+        for stage in self.stages[:-1]:
+            between = np.empty((len(vectors), stage.key_dim))
+            stage.observe_batch(vectors, between)
+            if not stage.ready:
+                return
+            vectors = between
+        self.stages[-1].observe_batch(vectors, out)
+
+    def embed_batch(self, vectors: Vector) -> Vector:
+        for stage in self.stages:
+            vectors = stage.embed_batch(vectors)
+        return vectors
+
     @property
     def ready(self) -> bool:
         return all(stage.ready for stage in self.stages)

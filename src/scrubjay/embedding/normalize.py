@@ -53,6 +53,22 @@ def _update_and_normalize(
     _normalize(vector, mean, variance, floor, out)
 
 
+@compiled()
+def _normalize_rows(
+    vectors: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
+) -> None:
+    for i in range(len(vectors)):
+        _normalize(vectors[i], mean, variance, floor, out[i])
+
+
+@compiled()
+def _update_and_normalize_rows(
+    vectors: Vector, count: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
+) -> None:
+    for i in range(len(vectors)):
+        _update_and_normalize(vectors[i], count, mean, variance, floor, out[i])
+
+
 class RunningNormalizer(Embedding):
     """Statistics of all observations so far, each counted before it is normalised."""
 
@@ -70,6 +86,11 @@ class RunningNormalizer(Embedding):
 
     def observe(self, vector: Vector, out: Vector) -> None:
         _update_and_normalize(vector, self._count, self._mean, self._variance, VARIANCE_FLOOR, out)
+
+    def observe_batch(self, vectors: Vector, out: Vector) -> None:
+        _update_and_normalize_rows(
+            vectors, self._count, self._mean, self._variance, VARIANCE_FLOOR, out
+        )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         return {
@@ -96,6 +117,9 @@ class RunningNormalizer(Embedding):
         _update_and_normalize(vector, count, mean, variance, VARIANCE_FLOOR, out)
         _update(vector, count, mean, variance)
         _normalize(vector, mean, variance, VARIANCE_FLOOR, out)
+        rows, keys = vector[None], out[None]
+        _update_and_normalize_rows(rows, count, mean, variance, VARIANCE_FLOOR, keys)
+        _normalize_rows(rows, mean, variance, VARIANCE_FLOOR, keys)
 
 
 class FrozenNormalizer(RunningNormalizer):
@@ -130,6 +154,12 @@ class FrozenNormalizer(RunningNormalizer):
 
     def embed(self, vector: Vector, out: Vector) -> None:
         _normalize(vector, self._mean, self._variance, 0.0, out)
+
+    def observe_batch(self, vectors: Vector, out: Vector) -> None:
+        if self._frozen:
+            _normalize_rows(vectors, self._mean, self._variance, 0.0, out)
+        else:
+            Embedding.observe_batch(self, vectors, out)
 
     def observe(self, vector: Vector, out: Vector) -> None:
         if self._frozen:

@@ -41,9 +41,13 @@ class SingleEnvironment:
         """Start a new episode; returns its first observation, and that none is pending."""
         return self.env.reset(seed=seeds[0])[0], None
 
-    def ended(self, terminated: Any, truncated: Any) -> Sequence[int]:
+    def any_ended(self, step: Any) -> bool:
+        """Whether the episode is over."""
+        return step[2] or step[3]  # type: ignore[no-any-return]
+
+    def ended(self, step: Any) -> Sequence[int]:
         """The lanes whose episode is over."""
-        return (0,) if terminated or truncated else ()
+        return (0,) if self.any_ended(step) else ()
 
     def last_step(self, lane: int, step: Any) -> LastStep:  # noqa: ARG002
         """How the episode ended."""
@@ -94,11 +98,13 @@ class VectorEnvironment:
         by_lane = dict(zip(lanes, seeds, strict=True))
         return [by_lane.get(lane) for lane in range(self.n_environments)]
 
-    def ended(self, terminated: Any, truncated: Any) -> Sequence[int]:
+    def any_ended(self, step: Any) -> bool:
+        """Whether the episode of some lane is over."""
+        return bool(step[2].any() or step[3].any())
+
+    def ended(self, step: Any) -> Sequence[int]:
         """The lanes whose episode is over."""
-        if not (terminated.any() or truncated.any()):
-            return ()
-        return [int(lane) for lane in np.flatnonzero(np.logical_or(terminated, truncated))]
+        return [int(lane) for lane in np.flatnonzero(np.logical_or(step[2], step[3]))]
 
     def last_step(self, lane: int, step: Any) -> LastStep:
         """How a lane's episode ended."""

@@ -75,41 +75,35 @@ class Loop:
         self._limit_tick = NEVER
 
     def run(self) -> bool:
-        """Train until the budget is spent or somebody stops it; returns whether it is spent."""
-        self.session.begin()
-        self._begin(range(self.source.n_environments))
+        """Train until the budget is spent or somebody stops it; returns whether it is spent.
+
+        A lane without an episode waits for the others; one whose first observation is pending gets
+        it by the next step, a dummy. Neither is recorded, neither is counted.
+        """
+        agent, source, recorder, session = self.agent, self.source, self.recorder, self.session
+        session.begin()
+        self._begin(range(source.n_environments))
         while self._open:
-            step = self._step()
-            ended = self._ended(step)
+            actions = recorder.act(self._observations, self._acting)
+            step = source.step(actions)
+            recorder.record(step[1], self._acting)
+            self._observations, self._acting = step[0], None
+            self._ticks += 1
+            over = source.any_ended(step) or self._ticks >= self._limit_tick
+            ended = self._ended(step) if over else []
             for lane, last in ended:
                 self._finish(lane, last)
-            if self.agent.num_timesteps >= self.session.next_event:
-                self.session.handle_events()
+            if agent.num_timesteps >= session.next_event:
+                session.handle_events()
             if (self._watched and not self.callbacks.step()) or self.guard.requested:
                 break
             if ended:
                 self._begin([lane for lane, _ in ended])
         return self.budget.spent and not self._open
 
-    def _step(self) -> Any:
-        """One step of all environments.
-
-        A lane without an episode waits for the others; one whose first observation is pending gets
-        it by this step, a dummy. Neither is recorded, neither is counted.
-        """
-        actions = self.recorder.act(self._observations, self._acting)
-        step = self.source.step(actions)
-        self.recorder.record(step[1], self._acting)
-        self._observations, self._acting = step[0], None
-        self._ticks += 1
-        return step
-
     def _ended(self, step: Any) -> list[tuple[int, LastStep]]:
         """The lanes whose episode is over, by the environment or by the limit, and how it ended."""
-        over = self.source.ended(step[2], step[3])
-        if not over and self._ticks < self._limit_tick:
-            return []
-        ended = {lane: self.source.last_step(lane, step) for lane in over}
+        ended = {lane: self.source.last_step(lane, step) for lane in self.source.ended(step)}
         if self._ticks >= self._limit_tick:
             for lane in self._open - ended.keys():
                 length = self.recorder.length(lane)
