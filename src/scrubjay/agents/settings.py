@@ -97,7 +97,7 @@ class Setting:
         return " or ".join(words)
 
 
-def settings_of(cls: type[Any]) -> dict[str, Setting]:
+def settings_of(cls: Any) -> dict[str, Setting]:
     """The settings of a class by name, in the order of its constructor's signature.
 
     A constructor that takes `**kwargs` hands them to the class above it, whose settings are then
