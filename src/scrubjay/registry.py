@@ -81,7 +81,7 @@ _SPECS = {
         ),
         AgentSpec(
             "emac",
-            "scrubjay.deep.emac:EMAC",
+            "scrubjay.deep.emac:EMACAgent",
             actions=("Box",),
             extra="deep",
             summary="Episodic Memory Actor-Critic, a baseline",

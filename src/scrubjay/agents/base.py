@@ -70,6 +70,8 @@ class MemoryAgent(ABC):
     """
 
     name: ClassVar[str]
+    suffix: ClassVar[str] = ".scrub"
+    resumable: ClassVar[bool] = True
     gamma: float
     seed: int
     notes: Notes

@@ -8,25 +8,21 @@ from scrubjay.optional import require
 for _module in ("torch", "stable_baselines3"):
     require(_module, "deep")
 
-from scrubjay.deep.baselines import SETTINGS, deep_options, make_deep_agent  # noqa: E402
-from scrubjay.deep.emac import EMAC  # noqa: E402
+from scrubjay.deep.base import DeepAgent  # noqa: E402
+from scrubjay.deep.emac import EMAC, EMACAgent  # noqa: E402
 from scrubjay.deep.episodes import NumberedEpisodes  # noqa: E402
 from scrubjay.deep.pair_memory import PairMemory  # noqa: E402
 from scrubjay.deep.replay import EpisodicReplayBuffer  # noqa: E402
-from scrubjay.deep.runner import is_finished, load_checkpoint, start_run, train_deep  # noqa: E402
+from scrubjay.deep.sac import SAC  # noqa: E402
 from scrubjay.deep.values import state_values  # noqa: E402
 
 __all__ = [
     "EMAC",
-    "SETTINGS",
+    "SAC",
+    "DeepAgent",
+    "EMACAgent",
     "EpisodicReplayBuffer",
     "NumberedEpisodes",
     "PairMemory",
-    "deep_options",
-    "is_finished",
-    "load_checkpoint",
-    "make_deep_agent",
-    "start_run",
     "state_values",
-    "train_deep",
 ]

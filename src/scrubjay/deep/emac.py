@@ -3,7 +3,7 @@
 The whole method is in what a batch contains: see `scrubjay.deep.replay`.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,11 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import DDPG
 from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+from scrubjay.agents.settings import Range
+from scrubjay.deep.base import DeepAgent, policy_for
+from scrubjay.deep.episodes import NumberedEpisodes
 from scrubjay.deep.pair_memory import PairMemory
 from scrubjay.deep.replay import DictEpisodicReplayBuffer, EpisodicReplayBuffer
 
@@ -149,3 +153,75 @@ class EMAC(DDPG):
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         state_dicts, variables = super()._get_torch_save_params()
         return [*state_dicts, "memory"], variables
+
+
+class EMACAgent(DeepAgent):
+    """EMAC as a baseline: what its authors took for InvertedPendulum and Walker2d.
+
+    What CEC's authors took on their tasks is not known; it can hardly have been priorities, because
+    EMAC's published code divides by zero where all returns are 0, as they are before the first
+    success: hence the preset "uniform" beside "paper".
+
+    Args:
+        env: A Gymnasium environment or its id.
+        alpha: the share of the memory in the critic's loss
+        beta: the exponent of the return in the probability of a replay
+        n_neighbors: neighbours asked for a value, k
+        key_dim: dimension of the projected pairs of state and action
+        timeouts: terminal takes a time-out for an end, as the authors do; or bootstrap
+        batch_size: transitions of a gradient step
+        learning_rate: of all networks
+        gamma: discount factor
+        policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
+        seed: decides every random number
+    """
+
+    name = "emac"
+    model_class = EMAC
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        alpha: Annotated[float, Range(0, 1, tune=(0, 0.5))] = 0.1,
+        beta: Annotated[float, Range(0, tune=(0, 1))] = 0.5,
+        n_neighbors: Annotated[int, Range(1, tune=(1, 10))] = 2,
+        key_dim: Annotated[int, Range(1, tune=(2, 16))] = 4,
+        timeouts: Literal["terminal", "bootstrap"] = "terminal",
+        batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
+        learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 1e-3,
+        gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
+        policy_kwargs: dict[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(env, locals())
+
+    def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
+        return EMAC(policy_for(env), env, device="cpu", **self.config())
+
+    @property
+    def memory(self) -> PairMemory:
+        """The model's memory."""
+        memory: PairMemory = self.model.memory
+        return memory
+
+    def metrics(self, totals: Any) -> dict[str, float | None]:
+        rows = self.memory.rows
+        size = {"memory/size": float(len(rows)), "memory/bytes": float(rows.nbytes)}
+        return {**super().metrics(totals), **size}
+
+    def gauges(self) -> dict[str, Any]:
+        return {"memory": len(self.memory)}
+
+    def warm_up(self) -> None:
+        self.memory.warm_up()
+
+
+PRESETS = ("paper", "uniform")
+
+
+def preset(task: str, name: str = "paper") -> dict[str, Any]:  # noqa: ARG001
+    """The arguments of `EMACAgent`: the authors', or "uniform" replay without priorities."""
+    if name not in PRESETS:
+        raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
+    return {"beta": 0.0} if name == "uniform" else {}

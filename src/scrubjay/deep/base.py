@@ -1,0 +1,307 @@
+"""Methods that train networks, in the shape of the others: one run folder, one evaluation.
+
+Stable-Baselines3 keeps its loop; a callback in it reports to a `Session`. What is due at a step
+happens right after that step's gradient update. A killed run of such a method starts again from the
+beginning: its replay buffer is in no file.
+"""
+
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import gymnasium
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger as ModelLogger
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+
+from scrubjay.agents.settings import settings_of
+from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
+from scrubjay.training import EpisodeRecord, Evaluator, Logger, Plan, RunFolder, Session
+from scrubjay.training.interrupts import InterruptGuard
+from scrubjay.training.progress import open_progress
+from scrubjay.training.run_folder import command_line
+from scrubjay.training.session import NEVER
+
+LOSSES = (
+    "train/n_updates",
+    "train/learning_rate",
+    "train/actor_loss",
+    "train/critic_loss",
+    "train/ent_coef",
+    "train/ent_coef_loss",
+)
+
+
+class DeepAgent(ABC):
+    """A Stable-Baselines3 model on one environment, with settings like those of a `MemoryAgent`.
+
+    A method's constructor has its settings as keyword arguments and calls
+    `super().__init__(env, locals())`; it supplies `make_model` and `model_class`.
+
+    Args:
+        env: A Gymnasium environment or its id.
+        settings: The constructor's arguments by name.
+    """
+
+    name: ClassVar[str]
+    model_class: ClassVar[type[OffPolicyAlgorithm]]
+    suffix: ClassVar[str] = ".zip"
+    resumable: ClassVar[bool] = False
+    seed: int
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Settings are attributes, whatever their names."""
+
+    def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
+        for name, setting in settings_of(type(self)).items():
+            if name in settings:
+                setattr(self, name, setting.checked(settings[name]))
+        if isinstance(env, str):
+            env = gymnasium.make(env)
+        if not isinstance(env, gymnasium.Env):
+            raise TypeError(
+                f"{self.name} trains on one environment: expected an environment or an id, "
+                f"got {type(env).__name__}"
+            )
+        self._adopt(self.make_model(NumberedEpisodes(env, self.seed)))
+
+    def _adopt(self, model: OffPolicyAlgorithm) -> None:
+        self.model = model
+        self.n_episodes = 0
+        self.logger = Logger()
+
+    @abstractmethod
+    def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
+        """The Stable-Baselines3 model with the agent's settings."""
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        return self.model.observation_space
+
+    @property
+    def action_space(self) -> spaces.Space[Any]:
+        return self.model.action_space
+
+    @property
+    def num_timesteps(self) -> int:
+        return self.model.num_timesteps
+
+    @num_timesteps.setter
+    def num_timesteps(self, value: int) -> None:
+        self.model.num_timesteps = value
+
+    # -- training ------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        total_timesteps: int,
+        *,
+        progress_bar: bool = False,
+        run_folder: RunFolder | str | PathLike[str] | None = None,
+        eval_env: gymnasium.Env[Any, Any] | None = None,
+        eval_freq: int = 0,
+        n_eval_episodes: int = 10,
+        log_freq: int = 1000,
+        checkpoint_freq: int = 10_000,
+        checkpoint_steps: tuple[int, ...] = (),
+        tensorboard: bool = False,
+        max_episode_steps: int | None = None,
+    ) -> Self:
+        """Train a new model, and evaluate, log, save and show as asked (frequencies in steps).
+
+        It trains in one thread: more do not help networks of this size, and would change the last
+        digits. On Ctrl-C the model is saved first.
+        """
+        if self.num_timesteps:
+            raise ValueError(
+                f"expected a new model, got one that has trained for {self.num_timesteps} steps: "
+                "runs of networks are not resumed, make a new one"
+            )
+        plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
+        evaluator = None
+        if eval_env is not None:
+            evaluator = Evaluator(eval_env, n_eval_episodes, self.seed, max_episode_steps)
+        folder = self._open_folder(run_folder, total_timesteps)
+        self._train(total_timesteps, plan, evaluator, folder, progress_bar)
+        return self
+
+    def _open_folder(self, run_folder: Any, total_timesteps: int) -> RunFolder | None:
+        if run_folder is None or isinstance(run_folder, RunFolder):
+            return run_folder
+        config = {
+            "agent": self.name,
+            "task": getattr(self.model.get_env().get_attr("spec")[0], "id", None),  # type: ignore[union-attr]
+            "seed": self.seed,
+            "options": self.config(),
+            "steps": total_timesteps,
+        }
+        return RunFolder.create(run_folder, config, command_line())
+
+    def _train(
+        self,
+        total_timesteps: int,
+        plan: Plan,
+        evaluator: Evaluator | None,
+        folder: RunFolder | None,
+        progress_bar: bool,
+    ) -> None:
+        model = self.model
+        with one_thread(), InterruptGuard() as guard:
+            session = Session(
+                self, plan, folder=folder, evaluator=evaluator,
+                progress=open_progress(progress_bar, total_timesteps, 0, "steps"),
+                should_stop=lambda: guard.requested, checkpoint_suffix=self.suffix,
+            )  # fmt: skip
+            status = "failed"
+            try:
+                session.compile(self.warm_up)
+                # whatever has drawn from the global generators since the model was made
+                model.set_random_seed(model.seed)
+                model.set_logger(ModelLogger(None, []))  # its own would open a folder elsewhere
+                reporter = Reporter(session, self, guard)
+                model.learn(total_timesteps, callback=reporter, log_interval=NEVER)
+                status = "interrupted" if guard.requested else "finished"
+            except KeyboardInterrupt:
+                status = "interrupted"
+                raise
+            finally:
+                session.close(status)
+        if guard.requested:
+            raise KeyboardInterrupt
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, Any]:
+        """The model's own `predict`."""
+        return self.model.predict(observation, state, episode_start, deterministic)
+
+    # -- description ---------------------------------------------------------------------------
+
+    def config(self) -> dict[str, Any]:
+        """All settings, as JSON: what makes the agent again."""
+        return {name: getattr(self, name) for name in settings_of(type(self))}
+
+    def metrics(self, totals: Mapping[str, float]) -> dict[str, float | None]:  # noqa: ARG002
+        """The last losses; nothing where the method has none, or has not begun to learn."""
+        latest = self.model.logger.name_to_value
+        found = {name: latest.get(name) for name in LOSSES}
+        return {name: None if value is None else float(value) for name, value in found.items()}
+
+    def gauges(self) -> dict[str, Any]:
+        """Numbers for the progress bar."""
+        return {}
+
+    def warm_up(self) -> None:
+        """Compile what training calls."""
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        training: Mapping[str, Any] | None = None,  # noqa: ARG002
+    ) -> None:
+        """Write Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept.
+
+        Args:
+            path: The file.
+            training: Ignored, because such a run is not resumed.
+        """
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(suffix=self.suffix, dir=target.parent)
+        os.close(handle)
+        try:
+            self.model.save(temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], env: Any = None, *, trusted: bool = False) -> Self:
+        """Read a model that this library, or Stable-Baselines3, has saved.
+
+        Args:
+            path: The zip.
+            env: The environment to learn in; none is needed to predict.
+            trusted: Your word that the file comes from a place that you trust. Such files can
+                execute what is in them.
+
+        Returns:
+            The agent, to predict with; its settings are those of the model.
+
+        Raises:
+            ValueError: If you have not given your word.
+        """
+        if not trusted:
+            raise ValueError(
+                f"{path} can execute what is in it: expected trusted=True, if you trust its origin"
+            )
+        agent = cls.__new__(cls)
+        custom = None if env is not None else cls.without_buffer()
+        agent._adopt(cls.model_class.load(path, env=env, device="cpu", custom_objects=custom))
+        agent.n_episodes = int(agent.model._episode_num)
+        return agent
+
+    @classmethod
+    def without_buffer(cls) -> dict[str, Any] | None:
+        """What `load` puts in the place of a replay buffer that needs an environment."""
+        return None
+
+
+def policy_for(env: gymnasium.Env[Any, Any]) -> str:
+    """Stable-Baselines3's name of the policy for an environment's observations."""
+    has_parts = isinstance(env.observation_space, spaces.Dict)
+    return "MultiInputPolicy" if has_parts else "MlpPolicy"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Reporter(BaseCallback):
+    """Tells the session what happens in Stable-Baselines3's loop, after each gradient step."""
+
+    def __init__(self, session: Session, agent: DeepAgent, guard: InterruptGuard) -> None:
+        super().__init__()
+        self._session, self._agent, self._guard = session, agent, guard
+        self._finished: list[EpisodeRecord] = []
+
+    def _on_step(self) -> bool:
+        for info in self.locals["infos"]:
+            if FINISHED in info:
+                self._finished.append(info[FINISHED])
+        return not self._guard.requested
+
+    def _on_rollout_start(self) -> None:
+        self._report()
+
+    def _on_training_end(self) -> None:
+        self._report()
+
+    def _report(self) -> None:
+        for record in self._finished:
+            self._agent.n_episodes += 1
+            self._session.episode_finished(record, {"episodes": 1.0})
+        self._finished.clear()
+        if self.model.num_timesteps >= self._session.next_event:
+            self._session.handle_events()
