@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         RunningNormalizer,
         SelectKeys,
     )
-    from scrubjay.experiments.presets import preset
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
+    from scrubjay.runs.presets import preset
     from scrubjay.training import BaseCallback, RunFolder
 
 __version__ = "0.1.0"
@@ -46,7 +46,7 @@ _HOMES = {
         "RunningNormalizer",
         "SelectKeys",
     ),
-    "scrubjay.experiments.presets": ("preset",),
+    "scrubjay.runs.presets": ("preset",),
     "scrubjay.memory": ("ArchiveError", "EpisodicMemory", "KDTree", "Outcome"),
     "scrubjay.training": ("BaseCallback", "RunFolder"),
 }

@@ -34,7 +34,7 @@ _SAC_DEFAULTS: Options = {"batch_size": 256, "learning_rate": 3e-4, "gamma": 0.9
 
 # What EMAC's authors took for InvertedPendulum and Walker2d. What CEC's authors took on their tasks
 # is not known; it can hardly have been priorities, because EMAC's published code divides by zero
-# where all returns are 0, as they are before the first success: hence "uniform" beside "authors".
+# where all returns are 0, as they are before the first success.
 _EMAC_OF_AUTHORS: Options = {
     "alpha": 0.1,
     "beta": 0.5,
@@ -46,7 +46,7 @@ _EMAC_OF_AUTHORS: Options = {
     "gamma": 0.99,
 }
 
-SETTINGS = {"sac": ("authors", "defaults", "her"), "emac": ("authors", "uniform")}
+SETTINGS = {"sac": ("authors", "defaults", "her"), "emac": ("authors",)}
 HER_TASKS = ("scrubjay/SparseFetchReach-v0",)
 
 
@@ -57,7 +57,7 @@ def deep_options(agent: str, task_id: str, setting: str = "authors") -> Options:
     if setting not in SETTINGS[agent]:
         raise ValueError(f"settings of {agent}: {', '.join(SETTINGS[agent])}; {setting!r} came")
     if agent == "emac":
-        return _EMAC_OF_AUTHORS | ({"beta": 0.0} if setting == "uniform" else {})
+        return dict(_EMAC_OF_AUTHORS)
     if setting == "her" and task_id not in HER_TASKS:
         raise ValueError(f"hindsight needs a task with goals: {HER_TASKS[0]}; {task_id!r} came")
     if setting != "authors":

@@ -1,4 +1,4 @@
-"""Runs of deep agents by name: what `scrubjay.experiments.launch` asks this room for.
+"""Runs of deep agents by name: what `scrubjay.runs.launch` asks this room for.
 
 A configuration is `RunConfig`, known here by its fields only. The preset "paper" is the setting of
 the authors; the others have their own names.
