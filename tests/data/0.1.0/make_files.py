@@ -26,9 +26,6 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent))  # for probes
 
-from scrubjay.experiments.launch import RunConfig, load_agent, start  # noqa: E402
-from scrubjay.experiments.stale_index import StaleIndexCEC  # noqa: E402
-
 from probes import Mixed  # noqa: E402
 from scrubjay import (  # noqa: E402
     CEC,
@@ -43,6 +40,8 @@ from scrubjay import (  # noqa: E402
 )
 from scrubjay.agents.cec_plus import DEFAULTS  # noqa: E402
 from scrubjay.cli.main import main as scrubjay  # noqa: E402
+from scrubjay.experiments.launch import RunConfig, load_agent, start  # noqa: E402
+from scrubjay.experiments.stale_index import StaleIndexCEC  # noqa: E402
 
 TREE, CAR = "scrubjay/GrowingTree-v0", "scrubjay/SparseMountainCar-v0"
 EVERY = ["--eval-freq", "1000", "--log-freq", "500", "--checkpoint-freq", "1000", "--quiet"]
