@@ -15,17 +15,20 @@ import gymnasium
 import numpy as np
 from matplotlib.figure import Figure
 
-from scrubjay.experiments.figures import STYLE, draw_curves
-from scrubjay.experiments.launch import RunConfig, start
-from scrubjay.experiments.reproduce.toy import greedy_heights
-from scrubjay.experiments.runs import evaluation_curve, group_runs, load_run
-from scrubjay.experiments.state_figures import (
+from scrubjay.analysis.curves import evaluation_curve
+from scrubjay.analysis.groups import group_runs
+from scrubjay.analysis.reading import load_run
+from scrubjay.figures.curves import draw_curves
+from scrubjay.figures.states import (
     draw_goals,
     draw_value_arrows,
     maze_states,
     state_values,
     toy_panels,
 )
+from scrubjay.figures.style import STYLE
+from scrubjay.runs.launch import RunConfig, start
+from scrubjay.studies.toy import greedy_heights
 
 
 def train(task: str, steps: int, eval_freq: int, folder: Path) -> Any:

@@ -1,8 +1,10 @@
 """The plan of the house, checked: who may import whom, and what importing costs."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,20 +12,31 @@ import pytest
 import scrubjay
 
 SOURCE = Path(scrubjay.__file__).parent
-ORDER = ("memory", "embedding", "training", "agents", "experiments", "cli")
-GROUND = {"compiled", "randomness", "optional", "__version__"}
+ORDER = (
+    *("memory", "embedding", "training", "agents", "deep", "runs", "analysis", "figures"),
+    *("report", "studies", "cli"),
+)
+GROUND = {"registry", "compiled", "randomness", "optional", "__version__"}
 
 MAY_IMPORT = {room: set(ORDER[:index]) | GROUND for index, room in enumerate(ORDER)}
-MAY_IMPORT["experiments"] |= {"envs"}
-MAY_IMPORT["cli"] |= {"envs"}
-MAY_IMPORT["envs"] = {"compiled", "optional"}
-MAY_IMPORT["deep"] = {"memory", "embedding", "training", "agents", "envs"} | GROUND
+for room in ORDER[ORDER.index("deep") :]:
+    MAY_IMPORT[room] |= {"envs"}
+MAY_IMPORT["envs"] = set(GROUND)
+# The only ones that may name something above them, in strings: the others are looked up there.
+MAY_NAME_ALL = {SOURCE / "registry.py", SOURCE / "__init__.py"}
+# Imports packages of others, whose names it is given.
+MAY_IMPORT_BY_NAME = {*MAY_NAME_ALL, SOURCE / "optional.py"}
+NAME = re.compile(r"scrubjay\.(\w+)[\w.]*(:\w*)?")
 
 
-def rooms_imported(path: Path) -> set[str]:
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def rooms_imported(tree: ast.AST) -> set[str]:
     """The rooms of scrubjay that a file imports anywhere, even inside a function."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module]
             if node.module == "scrubjay":
@@ -36,6 +49,33 @@ def rooms_imported(path: Path) -> set[str]:
     return found
 
 
+def rooms_named(tree: ast.AST) -> set[str]:
+    """The rooms in strings like "scrubjay.room.module" or "scrubjay.room.module:Class"."""
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    found = [NAME.fullmatch(text) for text in texts if isinstance(text, str)]
+    return {match[1] for match in found if match}
+
+
+def imports_by_unknown_name(tree: ast.AST) -> Iterator[int]:
+    """The lines of import_module calls whose argument does not begin with a known room."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name in ("import_module", "__import__") and not begins_with_a_room(node.args[0]):
+            yield node.lineno
+
+
+def begins_with_a_room(argument: ast.expr) -> bool:
+    """Whether it is "scrubjay.room..." or f"scrubjay.room.{x}" or f"{__package__}.{x}"."""
+    first = argument.values[0] if isinstance(argument, ast.JoinedStr) else argument
+    if isinstance(first, ast.Constant):
+        return isinstance(first.value, str) and NAME.fullmatch(first.value) is not None
+    inner = first.value if isinstance(first, ast.FormattedValue) else None
+    return isinstance(inner, ast.Name) and inner.id == "__package__"
+
+
 def files_of(room: str) -> list[Path]:
     return sorted((SOURCE / room).rglob("*.py"))
 
@@ -44,8 +84,48 @@ def files_of(room: str) -> list[Path]:
 def test_lower_rooms_never_import_higher_ones(room: str) -> None:
     assert files_of(room), f"there is no room {room}"
     for path in files_of(room):
-        wrong = rooms_imported(path) - MAY_IMPORT[room] - {room}
+        wrong = rooms_imported(parse(path)) - MAY_IMPORT[room] - {room}
         assert not wrong, f"{path.relative_to(SOURCE)} must not import {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_lower_rooms_never_name_higher_ones(room: str) -> None:
+    for path in files_of(room):
+        wrong = rooms_named(parse(path)) - MAY_IMPORT[room] - {room}
+        assert not wrong, f"{path.relative_to(SOURCE)} must not name {sorted(wrong)} in a string"
+
+
+def test_the_ground_imports_no_room() -> None:
+    for path in set(SOURCE.glob("*.py")) - {SOURCE / "__init__.py", SOURCE / "__main__.py"}:
+        tree = parse(path)
+        wrong = rooms_imported(tree) - GROUND
+        assert not wrong, f"{path.name} must not import {sorted(wrong)}"
+        if path not in MAY_NAME_ALL:
+            assert not rooms_named(tree) - GROUND, f"{path.name} must not name a room"
+
+
+def test_what_is_imported_by_name_is_known_where_it_is_imported() -> None:
+    for path in set(SOURCE.rglob("*.py")) - MAY_IMPORT_BY_NAME:
+        lines = list(imports_by_unknown_name(parse(path)))
+        assert not lines, f"{path.relative_to(SOURCE)}, lines {lines}: import of an unknown name"
+
+
+@pytest.mark.parametrize(
+    ("source", "rooms", "lines"),
+    [
+        ("import importlib\nimportlib.import_module('scrubjay.cli.main')", {"cli"}, []),
+        ("x = 'scrubjay.deep.emac:EMAC'", {"deep"}, []),
+        ("import_module(f'scrubjay.deep.{name}')", {"deep"}, []),
+        ("import_module(name)", set(), [1]),
+        ("__import__(names[0])", set(), [1]),
+        ("import_module(f'{__package__}.{name}')", set(), []),
+        ("x = 'as scrubjay.cli.main does'", set(), []),
+    ],
+)
+def test_the_check_of_names_sees_them(source: str, rooms: set[str], lines: list[int]) -> None:
+    tree = ast.parse(source)
+    assert rooms_named(tree) == rooms
+    assert list(imports_by_unknown_name(tree)) == lines
 
 
 def test_every_room_is_in_the_plan() -> None:

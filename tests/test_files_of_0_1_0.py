@@ -29,20 +29,20 @@ TABLES = ("progress.csv", "episodes.csv", "eval.csv")
 
 
 def load_agent(name, env=None):
-    import scrubjay.experiments.stale_index  # noqa: F401  makes cec-stale known
+    import scrubjay.runs.stale_index  # noqa: F401  makes cec-stale known
 
     method = CECPlus if AGENTS[name]["class"] == "CECPlus" else CEC
     return method.load(FILES / "agents" / f"{name}.scrub", env)
 
 
 def load_run(folder):
-    from scrubjay.experiments.launch import load_agent
+    from scrubjay.runs.launch import load_agent
 
     return load_agent(folder)[0]
 
 
 def read_runs(folders):
-    from scrubjay.experiments.runs import load_runs
+    from scrubjay.analysis.reading import load_runs
 
     return load_runs(folders)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import write_results
-from scrubjay.experiments.launch import RunConfig, start
-from scrubjay.experiments.runs import load_run
+from scrubjay.analysis.reading import load_run
+from scrubjay.runs.launch import RunConfig, start
 
 
 def main() -> None:

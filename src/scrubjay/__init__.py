@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         SelectKeys,
     )
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
+    from scrubjay.runs.presets import preset
     from scrubjay.training import BaseCallback, RunFolder
 
 __version__ = "0.1.0"

@@ -8,8 +8,8 @@ import sys
 import pytest
 from console import content, in_shell
 
-from scrubjay.experiments.launch import RunConfig, start
-from scrubjay.experiments.worker import standing
+from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.worker import standing
 from scrubjay.training import RunFolder, RunFolderError
 
 

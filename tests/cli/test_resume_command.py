@@ -159,7 +159,7 @@ DAMAGES = {
     "no manifest": (lambda run: (run / "manifest.json").unlink(), "it has no manifest.json"),
     "no config": (lambda run: (run / "config.json").unlink(), "it has no config.json"),
     "half a manifest": (lambda run: (run / "manifest.json").write_text('{"sch'), "is damaged"),
-    "a list": (lambda run: (run / "config.json").write_text("[]"), "an object was expected"),
+    "a list": (lambda run: (run / "config.json").write_text("[]"), "expected an object, got list"),
     "unknown task": (lambda run: edit(run / "config.json", task="Nowhere"), "'Nowhere'"),
     "unknown agent": (lambda run: edit(run / "config.json", agent="dqn"), "no agent 'dqn'"),
     "a wrong number": (lambda run: edit(run / "config.json", steps="many"), "config.json"),

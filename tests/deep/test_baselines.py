@@ -54,7 +54,6 @@ def test_emac_has_its_authors_settings():
     assert (buffer.alpha, buffer.beta, buffer.memory.n_neighbors) == (0.1, 0.5, 2)
     assert (model.batch_size, model.learning_starts, model.learning_rate) == (256, 1000, 1e-3)
     assert model.policy.net_arch == [256, 256]
-    assert deep_options("emac", "any", "uniform") == {**deep_options("emac", "any"), "beta": 0.0}
 
 
 def test_hindsight_on_the_task_with_goals():
@@ -104,7 +103,7 @@ def test_state_values_are_the_smaller_critics_at_the_own_action():
         (("sac", "scrubjay/GrowingTree-v0", "her"), "needs a task with goals"),
         (
             ("emac", "scrubjay/GrowingTree-v0", "her"),
-            "settings of emac: authors, uniform; 'her' came",
+            "settings of emac: authors; 'her' came",
         ),
     ],
 )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scrubjay.cli.main import main
-from scrubjay.experiments.launch import RunConfig, load_agent, resume, start
+from scrubjay.runs.launch import RunConfig, load_agent, resume, start
 from scrubjay.training import RunFolder, RunFolderError
 
 CONFIG = RunConfig(

@@ -11,8 +11,8 @@ import pytest
 
 from probes import Corridor
 from scrubjay.agents import CEC
-from scrubjay.experiments.launch import RunConfig, start
-from scrubjay.experiments.worker import BUSY
+from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.worker import BUSY
 from scrubjay.training import RunFolder, RunFolderError, train
 from scrubjay.training.errors import LockedError
 from scrubjay.training.lock import is_held
@@ -70,7 +70,7 @@ def test_defect_4_a_worker_of_a_sweep_takes_the_same_lock(tmp_path):
     start(config, tmp_path / "run")
     RunFolder.open(tmp_path / "run").update(status="interrupted")
     order = json.dumps({"config": asdict(config), "command": ""}) + "\n"
-    command = [sys.executable, "-m", "scrubjay.experiments.worker", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "scrubjay.runs.worker", str(tmp_path / "run")]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
     with (
         RunFolder.open(tmp_path / "run", for_writing=True),

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     import numpy as np
 
-    from scrubjay.experiments.launch import check_module, load_agent
+    from scrubjay.runs.launch import check_module, load_agent
     from scrubjay.training.evaluation import Evaluator, success_rate
 
     refuse(unknown, arguments.flags)

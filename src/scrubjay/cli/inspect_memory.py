@@ -36,9 +36,9 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 def load_memory(path: Path, checkpoint: str) -> Any:
     """The memory of a run, of a saved agent or saved by itself."""
     from scrubjay.agents import MemoryAgent
-    from scrubjay.experiments.launch import load_agent  # also makes all agents known to `load`
     from scrubjay.memory import EpisodicMemory
     from scrubjay.memory.archive import ArchiveError
+    from scrubjay.runs.launch import load_agent  # also makes all agents known to `load`
     from scrubjay.training import RunFolder
 
     if path.is_dir():

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    from scrubjay.experiments.report import write_report
+    from scrubjay.report.page import write_report
 
     refuse(unknown, arguments.flags)
     report = write_report(arguments.runs, arguments.out)

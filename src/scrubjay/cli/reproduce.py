@@ -32,7 +32,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from scrubjay.experiments.reproduce import EXPERIMENTS
+    from scrubjay.studies import EXPERIMENTS
 
     names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
     parser.epilog = EPILOG.format(names=names)
@@ -48,10 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    from scrubjay.experiments.launch import DEEP_AGENTS
-    from scrubjay.experiments.reproduce.methods import METHODS, PAPER_METHODS, Budget
-    from scrubjay.experiments.reproduce.run import reproduce
-    from scrubjay.experiments.reproduce.workspace import Workspace
+    from scrubjay.runs.launch import DEEP_AGENTS
+    from scrubjay.studies.reproduce import reproduce
+    from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget
+    from scrubjay.studies.shared.workspace import Workspace
     from scrubjay.training.run_folder import command_line
 
     refuse(unknown, arguments.flags)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 
 
 def _seeds(arguments: argparse.Namespace) -> tuple[int, ...]:
-    from scrubjay.experiments.reproduce.methods import PAPER_SEEDS, QUICK_SEEDS
+    from scrubjay.studies.shared.methods import PAPER_SEEDS, QUICK_SEEDS
 
     given = arguments.seeds
     if given is None:

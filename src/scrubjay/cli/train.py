@@ -13,7 +13,7 @@ from scrubjay.cli.main import INTERRUPTED, CommandError, add_trust_module, refus
 from scrubjay.cli.options import SETTINGS, add_settings, whole
 
 if TYPE_CHECKING:
-    from scrubjay.experiments.launch import RunConfig
+    from scrubjay.runs.launch import RunConfig
 
 EPILOG = """examples:
   scrubjay train cec GrowingTree --steps 20000
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    from scrubjay.experiments.launch import resume, start
+    from scrubjay.runs.launch import resume, start
 
     given = vars(arguments)
     if "task" not in given and unknown and not unknown[0].startswith("-"):
@@ -80,7 +80,7 @@ def _refuse_more(given: Mapping[str, Any]) -> None:
 
 
 def _config(given: Mapping[str, Any]) -> "RunConfig":
-    from scrubjay.experiments.launch import DEEP_AGENTS, RunConfig
+    from scrubjay.runs.launch import DEEP_AGENTS, RunConfig
 
     entries = {entry.name for entry in fields(RunConfig)} & given.keys()
     options = {name: given[name] for name in SETTINGS if name in given}

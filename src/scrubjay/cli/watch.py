@@ -54,7 +54,7 @@ def _subject(arguments: argparse.Namespace) -> tuple[Any, Any, str]:
         raise CommandError(
             f"{arguments.subject} is not a run folder; for a task without an agent add --random"
         )
-    from scrubjay.experiments.launch import check_module, load_agent
+    from scrubjay.runs.launch import check_module, load_agent
 
     agent, config = load_agent(arguments.subject, arguments.checkpoint)
     check_module(arguments.subject, config, arguments.trust_module)

@@ -69,9 +69,9 @@ def find_task(name: str) -> str:
     raise UnknownTaskError(f"there is no task {name!r}; {hint}")
 
 
-def task_of(env_id: str) -> Task | None:
-    """The catalogue's entry for a Gymnasium id, if it is one of ours."""
-    return next((task for task in TASKS if task.id == env_id), None)
+def short_task(env_id: str) -> str:
+    """The id without our namespace and version: scrubjay/PointUMaze-v0 -> PointUMaze."""
+    return env_id.removeprefix("scrubjay/").removesuffix("-v0")
 
 
 def _aliases(task: Task) -> tuple[str, ...]:

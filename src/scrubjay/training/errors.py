@@ -1,7 +1,11 @@
-"""The errors of run folders."""
+"""The errors of runs and their folders."""
 
 
-class RunFolderError(ValueError):
+class RunError(ValueError):
+    """A run that cannot be used, or runs that do not belong together."""
+
+
+class RunFolderError(RunError):
     """A folder that is not what was expected: not a run, damaged, or already used."""
 
 

@@ -15,7 +15,7 @@ from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.protocols import Policy
 from scrubjay.training.records import EpisodeRecord, success_of
 
-Path = list[tuple[int, float, float]]  # step, x, y
+Trajectory = list[tuple[int, float, float]]  # step, x, y
 
 
 class EvaluationStopped(Exception):  # noqa: N818
@@ -44,7 +44,7 @@ class Evaluator:
         self.n_episodes = n_episodes
         self.seed = seed
         self._limit = EpisodeLimit(env, max_episode_steps)
-        self.paths: list[Path] = []
+        self.paths: list[Trajectory] = []
 
     @property
     def walls(self) -> list[list[float]]:
@@ -87,7 +87,7 @@ class Evaluator:
             number, 0, timestep, length, total, bool(terminated), bool(truncated), success_of(info)
         )
 
-    def _new_path(self, number: int) -> Path | None:
+    def _new_path(self, number: int) -> Trajectory | None:
         if number >= N_PATHS or not has_position(self.env.unwrapped):
             return None
         self.paths.append([(0, *self.env.unwrapped.position)])  # type: ignore[attr-defined]
@@ -100,7 +100,7 @@ def has_position(task: Any) -> bool:
     return isinstance(position, tuple) and [type(x) for x in position] == [float, float]
 
 
-def thinned(path: Path) -> Path:
+def thinned(path: Trajectory) -> Trajectory:
     """A few hundred points of a way, its two ends among them."""
     if len(path) <= N_POINTS:
         return path

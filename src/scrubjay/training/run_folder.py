@@ -110,8 +110,7 @@ class RunFolder:
         if for_writing and (folder / "manifest.json").exists():
             lock.acquire()
         try:
-            manifest = read_json(folder / "manifest.json")
-            check_schema(folder, manifest)
+            manifest = read_manifest(folder)
             config = read_json(folder / "config.json")
             if for_writing:
                 remove_temporary_files(folder)
@@ -293,15 +292,35 @@ def check_schema(folder: Path, manifest: Mapping[str, Any]) -> None:
         )
 
 
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run folder.
+
+    Raises:
+        RunFolderError: If there is none, or it is damaged or of a newer version.
+    """
+    manifest = read_json(folder / "manifest.json")
+    check_schema(folder, manifest)
+    return manifest
+
+
 def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a run folder.
+
+    Raises:
+        RunFolderError: If there is no such file, or it is damaged.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise RunFolderError(f"{path.parent} is not a run folder: it has no {path.name}") from error
-    except (ValueError, RecursionError) as error:
-        raise RunFolderError(f"{path} is damaged: {error}") from error
+        raise RunFolderError(
+            f"{path.parent} is not a run folder: it has no {path.name} ({path} is missing)"
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} is damaged ({error}): repeat the run or leave it out"
+        ) from error
     if not isinstance(content, dict):
-        raise RunFolderError(f"{path} is damaged: an object was expected")
+        raise RunFolderError(f"{path} is damaged: expected an object, got {type(content).__name__}")
     return content
 
 

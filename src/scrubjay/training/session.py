@@ -19,7 +19,7 @@ from scrubjay.training.clock import TOTALS, Clock
 from scrubjay.training.evaluation import (
     EvaluationStopped,
     Evaluator,
-    Path,
+    Trajectory,
     success_rate,
     thinned,
 )
@@ -297,6 +297,8 @@ class Session:
         times = self._clock.row(timestep)
         if self.folder:
             self.folder.tables["progress"].append(row)
+            # whoever watches the run (a sweep, a report) reads there how far it is
+            self.folder.tables["progress"].flush()
             self.folder.tables["time"].append({"timestep": timestep, **times})
         for name, value in {**row, **times}.items():
             if value is not None and name != "timestep":
@@ -370,7 +372,7 @@ def _evaluation_row(record: EpisodeRecord) -> dict[str, Any]:
     }
 
 
-def _trajectory_rows(timestep: int, paths: Sequence[Path]) -> list[dict[str, Any]]:
+def _trajectory_rows(timestep: int, paths: Sequence[Trajectory]) -> list[dict[str, Any]]:
     return [
         {"timestep": timestep, "episode": episode, "step": step, "x": x, "y": y}
         for episode, path in enumerate(paths)

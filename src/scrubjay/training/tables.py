@@ -1,18 +1,27 @@
-"""CSV files that grow row by row and can be cut back to a checkpoint."""
+"""The CSV files of a run folder: written row by row, cut back to a checkpoint, read."""
 
 import csv
 import io
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from scrubjay.training.errors import RunFolderError
 from scrubjay.training.files import write_text
 
 Row = dict[str, str]
 Number = TypeVar("Number", int, float)
+Parsed = TypeVar("Parsed")
+Columns = dict[str, npt.NDArray[np.float64]]
+
+WORDS = {"": math.nan, "true": 1.0, "false": 0.0}
+TAIL = 65_536  # bytes at the end of a file that hold its last row
 
 
 class Table:
@@ -122,18 +131,69 @@ class Table:
 
 def read_rows(path: Path) -> list[Row]:
     """The whole rows of a CSV file; a last line without its end is not one."""
-    text = _read(path)
-    lines = text[: text.rfind("\n") + 1].splitlines()
-    try:
-        return list(csv.DictReader(lines))
-    except csv.Error as error:
-        raise RunFolderError(f"{path} is damaged: {error}") from error
+    lines, _ = _read_lines(path)
+    return _parse(path, csv.DictReader(lines))
 
 
 def read_header(path: Path) -> list[str]:
+    """The names of the columns; none where the file is missing or empty."""
     first, end, _ = _read(path).partition("\n")
+    return _parse(path, csv.reader([first]))[0] if end else []
+
+
+def read_columns(path: Path) -> tuple[Columns, list[str]]:
+    """The columns of a CSV file as numbers (empty: NaN), and what had to be left out.
+
+    A file begins with its first row: before, it is missing or empty, which gives no columns. A
+    killed run may leave a last line half written; it is left out and reported.
+
+    Raises:
+        RunFolderError: If it is anything else than a table of numbers.
+    """
+    text, is_cut = _read_lines(path)
+    lines = _parse(path, csv.reader(text))
+    notes = [f"{path.name}: the last line was half written and is left out"] if is_cut else []
+    if not lines:
+        return {}, notes
+    header = lines[0]
+    rows = [_numbers(path, i, header, line) for i, line in enumerate(lines[1:], 2) if line]
+    matrix = np.array(rows, dtype=np.float64).reshape(len(rows), len(header))
+    return {name: matrix[:, i] for i, name in enumerate(header)}, notes
+
+
+def column(columns: Columns, name: str, path: Path) -> npt.NDArray[np.float64]:
+    """A column of the file at `path` that must be there."""
+    if name not in columns:
+        raise RunFolderError(
+            f"{path}: a column {name!r} was expected, there are {', '.join(columns)}"
+        )
+    return columns[name]
+
+
+def last_timestep(path: Path) -> int:
+    """The timestep of the last whole row of a CSV file that begins with it; 0 without rows.
+
+    Reads the end of the file only, so that one may ask often while a run goes on.
+    """
     try:
-        return next(csv.reader([first])) if end else []
+        with path.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - TAIL, 0))
+            whole, _, _ = file.read().rpartition(b"\n")
+    except OSError:
+        return 0
+    first = whole.rpartition(b"\n")[2].partition(b",")[0]
+    return int(first) if first.isdigit() else 0
+
+
+def _read_lines(path: Path) -> tuple[list[str], bool]:
+    """All whole lines, and whether a half line was left out."""
+    whole, _, rest = _read(path).rpartition("\n")
+    return whole.splitlines(), bool(rest)
+
+
+def _parse(path: Path, reader: Iterable[Parsed]) -> list[Parsed]:
+    try:
+        return list(reader)
     except csv.Error as error:
         raise RunFolderError(f"{path} is damaged: {error}") from error
 
@@ -144,7 +204,30 @@ def _read(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
-        raise RunFolderError(f"{path} is damaged: {error}") from error
+        raise RunFolderError(f"{path} is damaged and cannot be read: {error}") from error
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error}") from error
+
+
+def _numbers(path: Path, line: int, header: list[str], fields: list[str]) -> list[float]:
+    if len(fields) != len(header):
+        raise RunFolderError(
+            f"{path}, line {line}: {len(header)} fields were expected, {len(fields)} came; "
+            "the file is damaged"
+        )
+    return [_number(path, line, text) for text in fields]
+
+
+def _number(path: Path, line: int, text: str) -> float:
+    word = text.strip().lower()
+    if word in WORDS:
+        return WORDS[word]
+    try:
+        return float(word)
+    except ValueError:
+        raise RunFolderError(
+            f"{path}, line {line}: a number was expected, {text!r} came; the file is damaged"
+        ) from None
 
 
 def _plain(value: Any) -> Any:

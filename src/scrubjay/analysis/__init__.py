@@ -1,0 +1,1 @@
+"""Runs as data: reading, groups, curves, statistics, tables."""

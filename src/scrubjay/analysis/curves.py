@@ -1,0 +1,174 @@
+"""The curves of many seeds, lined up: a matrix of seeds x steps for each method and task."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from scrubjay.analysis.groups import Group
+from scrubjay.analysis.reading import METRICS, Array, RunData
+from scrubjay.analysis.statistics import Efficiency, sample_efficiency
+from scrubjay.training.errors import RunError
+from scrubjay.training.tables import column
+
+BANDS = ("standard error", "bootstrap")
+# Bootstrap intervals in figures and reports are drawn from this seed: the same runs, the same band.
+BOOTSTRAP_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Values of one method on one task, a matrix of seeds x steps."""
+
+    label: str
+    task: str
+    metric: str
+    steps: Array
+    values: Array
+    seeds: tuple[int, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def evaluation_curve(group: Group, metric: str = "success") -> Curve:
+    """One of `METRICS` for the seeds of a group, at the steps where all of them were evaluated.
+
+    Nothing is interpolated and nothing continued: runs of unequal length are cut to the shortest,
+    and the curve's notes say so.
+    """
+    if metric not in METRICS:
+        raise ValueError(f"one of {', '.join(METRICS)} was expected, {metric!r} came")
+    series = [(run.evaluations.timesteps, run.evaluations.metric(metric)) for run in group.runs]
+    return _aligned(group, metric, series)
+
+
+def progress_curve(group: Group, name: str, n_steps: int = 101) -> Curve:
+    """A column of progress.csv for the seeds of a group, on a grid of steps that all have logged.
+
+    Runs log at the ends of episodes, each at steps of its own; a value holds until the next line.
+    """
+    series = [_logged(run, name) for run in group.runs]
+    start, end = max(where[0] for where, _ in series), min(where[-1] for where, _ in series)
+    grid = np.linspace(start, end, n_steps, dtype=np.int64)
+    steps = np.unique(grid).astype(np.float64)
+    values = [found[np.searchsorted(where, steps, side="right") - 1] for where, found in series]
+    return _curve(group, name, steps, np.stack(values), [where for where, _ in series])
+
+
+def one_task(items: Iterable[RunData | Curve]) -> str:
+    """The task of all the runs or curves; those of several do not belong in one plot."""
+    tasks = sorted({item.task for item in items})
+    if len(tasks) != 1:
+        raise RunError(
+            f"runs of one task were expected, {len(tasks)} tasks came ({', '.join(tasks)}): "
+            "make one plot for each"
+        )
+    return tasks[0]
+
+
+def at_steps(curve: Curve, steps: Sequence[float]) -> Curve:
+    """A curve cut down to some of its steps."""
+    which = np.isin(curve.steps, steps)
+    return replace(curve, steps=curve.steps[which], values=curve.values[:, which])
+
+
+@lru_cache(maxsize=256)
+def summary(curve: Curve) -> Efficiency:
+    """The statistics of a curve, with the intervals that all figures and reports share."""
+    return sample_efficiency(curve.values, np.random.default_rng(BOOTSTRAP_SEED))
+
+
+def band_of(found: Efficiency, band: str) -> tuple[Array, Array, Array] | None:
+    """The middle line and the ends of its band; None from fewer than three seeds."""
+    if found.interval is None or found.standard_error is None:
+        return None
+    if band == "bootstrap":
+        return found.interquartile_mean, found.interval.low, found.interval.high
+    return found.mean, found.mean - found.standard_error, found.mean + found.standard_error
+
+
+def tidy_rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    """Everything a figure shows, one row per method, seed and step; "all" rows are summaries."""
+    rows = []
+    for curve in curves:
+        head = {"task": curve.task, "method": curve.label, "metric": curve.metric}
+        rows += [
+            {**head, "seed": seed, "step": int(step), "value": float(value)}
+            for seed, values in zip(curve.seeds, curve.values, strict=True)
+            for step, value in zip(curve.steps, values, strict=True)
+        ]
+        rows += [{**head, **row} for row in _summary_rows(curve)]
+    return rows
+
+
+def _summary_rows(curve: Curve) -> list[dict[str, Any]]:
+    found = summary(curve)
+    if found.interval is None or found.standard_error is None:
+        return []
+    columns = {
+        "value": found.mean,
+        "standard_error": found.standard_error,
+        "iqm": found.interquartile_mean,
+        "iqm_low": found.interval.low,
+        "iqm_high": found.interval.high,
+    }
+    return [
+        {"seed": "all", "step": int(step), **{name: float(c[i]) for name, c in columns.items()}}
+        for i, step in enumerate(curve.steps)
+    ]
+
+
+def _logged(run: RunData, name: str) -> tuple[Array, Array]:
+    path = run.path / "progress.csv"
+    values, timesteps = column(run.progress, name, path), column(run.progress, "timestep", path)
+    known = np.isfinite(values)
+    if not known.any():
+        raise RunError(f"{path}: the column {name!r} has no values")
+    return timesteps[known], values[known]
+
+
+def _aligned(group: Group, metric: str, series: Sequence[tuple[Array, Array]]) -> Curve:
+    steps = series[0][0]
+    for other, _ in series[1:]:
+        steps = np.intersect1d(steps, other)
+    if len(steps) == 0:
+        raise RunError(
+            f"{group.label} on {group.task}: no step has an evaluation in all of its "
+            f"{len(series)} runs; run them with the same evaluation settings"
+        )
+    values = np.stack([found[np.isin(where, steps)] for where, found in series])
+    return _curve(group, metric, steps, values, [where for where, _ in series])
+
+
+def _curve(
+    group: Group, metric: str, steps: Array, values: Array, recorded: Sequence[Array]
+) -> Curve:
+    return Curve(
+        label=group.label,
+        task=group.task,
+        metric=metric,
+        steps=steps,
+        values=values,
+        seeds=tuple(run.seed for run in group.runs),
+        notes=(*_cut_notes(group, steps, recorded), *_unfinished_notes(group)),
+    )
+
+
+def _cut_notes(group: Group, steps: Array, recorded: Sequence[Array]) -> tuple[str, ...]:
+    """What the alignment left out. A few steps at the end are no news: episodes end as they do."""
+    longest = max(where[-1] for where in recorded)
+    if longest <= 1.05 * steps[-1]:
+        return ()
+    return (
+        f"{group.label}: runs of unequal length, cut to the {steps[-1]:,.0f} steps that all have "
+        f"(the longest has {longest:,.0f})",
+    )
+
+
+def _unfinished_notes(group: Group) -> tuple[str, ...]:
+    return tuple(
+        f"{group.label}, seed {run.seed}: {run.manifest['status']}"
+        for run in group.runs
+        if not run.finished
+    )

@@ -1,0 +1,123 @@
+"""Runs that belong together: those of one method on one task, whatever their seed."""
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scrubjay.agents import CEC
+from scrubjay.analysis.reading import RunData
+from scrubjay.runs.launch import MEMORY_AGENTS
+from scrubjay.training.errors import RunError
+
+# Settings in which runs of one method may differ: how long, how watched and where, never how.
+BOOKKEEPING = (
+    *("steps", "episodes", "start_timestep", "eval_freq", "n_eval_episodes", "log_freq"),
+    *("checkpoint_freq", "checkpoint_steps", "tensorboard"),
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed only."""
+
+    label: str
+    task: str
+    runs: tuple[RunData, ...]
+
+    @property
+    def finished(self) -> tuple[RunData, ...]:
+        return tuple(run for run in self.runs if run.finished)
+
+
+def group_runs(runs: Iterable[RunData]) -> list[Group]:
+    """Put runs together that differ in their seed only, and name each group.
+
+    The name is the agent's; where an agent comes with several settings on one task, the settings
+    that differ are added to it.
+    """
+    by_task: dict[str, dict[str, list[RunData]]] = {}
+    for run in runs:
+        key = json.dumps([run.agent, _settings(run)], sort_keys=True, default=str)
+        by_task.setdefault(run.task, {}).setdefault(key, []).append(run)
+    return [
+        Group(label, task, tuple(members))
+        for task, groups in by_task.items()
+        for label, members in _labelled(list(groups.values()))
+    ]
+
+
+def differences(runs: Sequence[RunData]) -> dict[str, list[Any]]:
+    """The settings (dotted names) that are not the same in all runs, one value for each run."""
+    flat = [_flatten(run.config) for run in runs]
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    rows = {name: [settings.get(name) for settings in flat] for name in names}
+    return {name: values for name, values in rows.items() if any(v != values[0] for v in values)}
+
+
+def _settings(run: RunData) -> dict[str, Any]:
+    """What makes the method: the configuration without the bookkeeping."""
+    return {
+        name: value
+        for name, value in _flatten(_with_later_settings(run.config)).items()
+        if name not in BOOKKEEPING
+        and name.rpartition(".")[2] != "seed"
+        and not (name == "max_episode_steps" and value is None)  # younger than some runs
+    }
+
+
+def _with_later_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with settings that are younger than the run, at the value that changes nothing.
+
+    `CEC`'s own defaults are those values, so runs of two versions can be seeds of one method.
+    """
+    options = config.get("options")
+    if config.get("agent") not in MEMORY_AGENTS or not isinstance(options, dict):
+        return config
+    neutral = {
+        name: setting.default
+        for name, setting in inspect.signature(CEC).parameters.items()
+        if isinstance(setting.default, bool | int | float | str | None) and name != "seed"
+    }
+    return {**config, "options": {**neutral, **options}}
+
+
+def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        name = f"{prefix}{key}"
+        flat |= _flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return flat
+
+
+def _labelled(groups: list[list[RunData]]) -> list[tuple[str, list[RunData]]]:
+    for members in groups:
+        _check_seeds(members)
+    firsts = [members[0] for members in groups]
+    peers = [[other for other in firsts if other.agent == run.agent] for run in firsts]
+    labels = [_label(run, others) for run, others in zip(firsts, peers, strict=True)]
+    return list(zip(labels, groups, strict=True))
+
+
+def _label(run: RunData, peers: Sequence[RunData]) -> str:
+    """The agent's name with what sets it apart: one setting if that is enough, else all."""
+    settings = [_settings(peer) for peer in peers]
+    names = dict.fromkeys(name for each in settings for name in each)
+    values = {name: [str(each.get(name)) for each in settings] for name in names}
+    differing = [name for name in names if len(set(values[name])) > 1]
+    enough = [name for name in differing if len(set(values[name])) == len(peers)]
+    mine = _settings(run)
+    details = [f"{name.rpartition('.')[2]}={mine.get(name)}" for name in enough[:1] or differing]
+    return f"{run.agent} ({', '.join(details)})" if details else run.agent
+
+
+def _check_seeds(runs: Sequence[RunData]) -> None:
+    first: dict[int, RunData] = {}
+    for run in runs:
+        if run.seed in first:
+            raise RunError(
+                f"{first[run.seed].path} and {run.path} are the same method, task and seed: "
+                "a run counted twice makes intervals too narrow; leave one out"
+            )
+        first[run.seed] = run

@@ -1,1 +1,0 @@
-"""Many runs: reading them, their statistics, figures and the report."""

@@ -1,0 +1,1 @@
+"""Data as pictures: style, curves, maps."""

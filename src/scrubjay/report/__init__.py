@@ -1,0 +1,1 @@
+"""The HTML page about any set of runs."""

@@ -1,0 +1,78 @@
+"""What the sections of a report draw on: groups of runs, their curves, and what is missing."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from scrubjay.analysis.curves import Curve, at_steps, evaluation_curve, progress_curve
+from scrubjay.analysis.groups import Group, group_runs
+from scrubjay.analysis.reading import RunData
+from scrubjay.envs.catalog import short_task
+from scrubjay.figures.style import colour_of, in_order
+from scrubjay.report.charts import Series
+from scrubjay.training.errors import RunError
+
+
+class Evidence:
+    """Groups in the order in which they are shown; what cannot be shown is added to `notes`."""
+
+    def __init__(self, runs: list[RunData], notes: list[str]) -> None:
+        self.notes = notes
+        groups = group_runs(runs)
+        self.labels = in_order({group.label for group in groups})
+        self.groups = sorted(groups, key=lambda g: (g.task, self.labels.index(g.label)))
+        self.tasks = list(dict.fromkeys(group.task for group in self.groups))
+        self.series = cache(self._series)
+
+    def note(self, text: str) -> None:
+        """Say something at the top of the page, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def colour(self, label: str) -> str:
+        return colour_of(label, self.labels)
+
+    def of_task(self, task: str) -> list[Group]:
+        return [group for group in self.groups if group.task == task]
+
+    def compared(self, task: str, metric: str) -> dict[str, Curve]:
+        """The curves of all methods of a task, at the steps that all of them have."""
+        curves = {one.label: one.curve for one in self.series(task, metric) if one.curve}
+        if not curves:
+            return {}
+        common = set.intersection(*(set(curve.steps.tolist()) for curve in curves.values()))
+        if not common:
+            self.note(f"{short_task(task)}: there is no step at which all methods were evaluated.")
+            return {}
+        return {label: at_steps(curve, sorted(common)) for label, curve in curves.items()}
+
+    def _series(self, task: str, metric: str) -> list[Series]:
+        """One series for each method that has such a curve; "memory/size" comes from the log."""
+        found = []
+        for group in self.of_task(task):
+            finished = self._curve(Group(group.label, task, group.finished), metric)
+            others = [
+                self._curve(Group(group.label, task, (run,)), metric)
+                for run in group.runs
+                if not run.finished
+            ]
+            unfinished = tuple(curve for curve in others if curve is not None)
+            if finished is not None or unfinished:
+                found.append(Series(group.label, self.colour(group.label), finished, unfinished))
+        return found
+
+    def _curve(self, group: Group, metric: str) -> Curve | None:
+        """A curve, or None; where that is a surprise, with a note why."""
+        if not group.runs or any("/" in metric and metric not in r.progress for r in group.runs):
+            return None
+        read: Callable[[Group, str], Curve] = progress_curve if "/" in metric else evaluation_curve
+        try:
+            curve = read(group, metric)
+        except RunError as error:
+            self.note(f"{error}.")
+            return None
+        # The report names unfinished runs by their folders already.
+        for note in curve.notes if group.runs == group.finished else ():
+            self.note(f"{note}.")
+        return curve if np.isfinite(curve.values).all() else None

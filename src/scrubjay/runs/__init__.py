@@ -1,0 +1,1 @@
+"""Many runs: what a run is made of, starting and resuming it, presets, sweeps."""

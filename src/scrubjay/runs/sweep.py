@@ -1,0 +1,271 @@
+"""Many runs: finished ones are never repeated, broken-off ones go on, and others' are waited for.
+
+Each run has its folder `ROOT/<task>/<agent>-<variant>/seed-<seed>` and its own process with one
+thread. Everything a sweep must know is in these folders, so it can be killed at any moment and
+started again, and several can share one root.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from scrubjay.envs.catalog import short_task
+from scrubjay.runs.launch import MEMORY_AGENTS, RunConfig, check_extras
+from scrubjay.runs.sweep_display import open_display
+from scrubjay.runs.worker import BUSY, FINISHED, INTERRUPTED, standing
+from scrubjay.training.lock import is_held
+from scrubjay.training.run_folder import read_json
+from scrubjay.training.tables import last_timestep
+
+POLL = 0.1  # seconds between two looks at the workers
+ELSEWHERE = 2.0  # seconds between two looks at a run that another sweep works on
+PATIENCE = 120.0  # seconds that a worker has for its last checkpoint
+THREADS = ("OMP", "MKL", "OPENBLAS", "NUMBA", "VECLIB")
+
+
+@dataclass
+class Run:
+    """One run of a sweep and how it stands."""
+
+    config: RunConfig
+    folder: Path
+    state: str = "waiting"  # or running, elsewhere, done, failed
+    process: subprocess.Popen[bytes] | None = None
+    log: IO[bytes] | None = None
+    log_start: int = 0
+    began: float = 0.0
+    look_again: float = 0.0
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.folder.parts[-3:])
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        return self.config.agent, self.config.task
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "run.log"
+
+    def steps(self) -> int:
+        """How far it is: the last step that it has logged."""
+        if self.state == "done":
+            return self.config.steps
+        return last_timestep(self.folder / "progress.csv")
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """How many runs of a sweep are done, and why the others failed."""
+
+    n_done: int
+    failed: dict[Path, str] = field(default_factory=dict)
+
+
+def sweep(
+    configs: Iterable[RunConfig], root: str | Path, *, jobs: int | None = None, command: str = ""
+) -> SweepResult:
+    """Bring all runs to their end, `jobs` at a time (default: one for each core).
+
+    A run that fails is reported and the others go on. Ctrl-C stops the workers at their last
+    episode; the same sweep goes on from there.
+    """
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    if jobs < 1:
+        raise ValueError(f"at least 1 job was expected, {jobs} came")
+    runs = [Run(config, folder) for folder, config in _folders(configs, Path(root)).items()]
+    for run in runs:
+        # also refuses a run of another configuration, before anything is started
+        run.state = "done" if standing(run.folder, run.config) == FINISHED else "waiting"
+    waiting = [run for run in runs if run.state == "waiting"]
+    if waiting:
+        prepare(run.config for run in waiting)
+        _Pool(runs, jobs, command).run()
+    failed = {run.folder: run.error for run in runs if run.state == "failed"}
+    return SweepResult(sum(run.state == "done" for run in runs), failed)
+
+
+def folder_of(root: Path, config: RunConfig) -> Path:
+    """ROOT/<task>/<agent>-<variant>/seed-<seed>."""
+    variant = [config.agent, config.preset]
+    for name, value in [*sorted(config.options.items()), *sorted(config.task_options.items())]:
+        variant += [name.replace("_", "-"), _word(value)]
+    task = short_task(config.task).replace("/", "-")
+    return root / task / "-".join(variant) / f"seed-{config.seed}"
+
+
+def prepare(configs: Iterable[RunConfig]) -> None:
+    """Find out what is missing before anything is started, and compile once for all workers."""
+    begin = time.perf_counter()
+    configs = list(configs)
+    for config in configs:
+        check_extras(config)
+    for config in {(config.agent, config.task): config for config in configs}.values():
+        env = config.make_env()
+        if config.agent in MEMORY_AGENTS:
+            config.make_agent(env).warm_up()
+        env.close()
+    seconds = time.perf_counter() - begin
+    if seconds > 5:
+        print(f"compiled once for all workers in {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+class _Pool:
+    """The processes of one sweep."""
+
+    def __init__(self, runs: Sequence[Run], jobs: int, command: str) -> None:
+        self.runs, self.jobs, self.command = runs, jobs, command
+        paces = {run.kind: seconds_per_step(run.folder) for run in runs if run.state == "done"}
+        self.display = open_display(runs, jobs, {k: pace for k, pace in paces.items() if pace})
+
+    def run(self) -> None:
+        try:
+            while any(run.state in ("waiting", "running", "elsewhere") for run in self.runs):
+                self._collect()
+                self._look_elsewhere()
+                self._fill()
+                self.display.update()
+                time.sleep(POLL)
+        except KeyboardInterrupt:
+            self._stop()
+            raise
+        finally:
+            self._kill()
+            self.display.close()
+
+    def _in(self, state: str) -> list[Run]:
+        return [run for run in self.runs if run.state == state]
+
+    def _fill(self) -> None:
+        for run in self._in("waiting")[: self.jobs - len(self._in("running"))]:
+            self._start(run)
+
+    def _start(self, run: Run) -> None:
+        run.folder.mkdir(parents=True, exist_ok=True)
+        run.log = run.log_path.open("ab")
+        run.log_start = run.log.tell()
+        run.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "scrubjay.runs.worker", str(run.folder)],
+            stdin=subprocess.PIPE,
+            stdout=run.log,
+            stderr=run.log,
+            env={**os.environ, **{f"{name}_NUM_THREADS": "1" for name in THREADS}},
+            # a Ctrl-C at the terminal is for the sweep, which then stops its workers once
+            start_new_session=True,
+        )
+        order = {"config": asdict(run.config), "command": self.command}
+        assert run.process.stdin is not None
+        run.process.stdin.write(json.dumps(order).encode() + b"\n")
+        run.process.stdin.flush()
+        run.state, run.began = "running", time.monotonic()
+
+    def _collect(self) -> None:
+        for run in self._in("running"):
+            assert run.process is not None
+            code = run.process.poll()
+            if code is not None:
+                _close(run)
+                self._ended(run, code)
+
+    def _ended(self, run: Run, code: int) -> None:
+        if code == BUSY:
+            run.state, run.look_again = "elsewhere", time.monotonic() + ELSEWHERE
+        elif code == 0:
+            run.state = "done"
+            self.display.finished(run)
+        else:
+            run.state, run.error = "failed", _reason(run, code)
+            self.display.line(f"failed: {run.name}: {run.error} (log: {run.log_path})")
+
+    def _look_elsewhere(self) -> None:
+        """Runs of other sweeps: done when they are finished, ours when they are left alone."""
+        for run in self._in("elsewhere"):
+            if time.monotonic() < run.look_again:
+                continue
+            run.look_again = time.monotonic() + ELSEWHERE
+            if not is_held(run.folder):
+                finished = standing(run.folder, run.config) == FINISHED
+                run.state = "done" if finished else "waiting"
+
+    def _stop(self) -> None:
+        running = self._in("running")
+        self.display.line(f"stopping {len(running)} runs at their last episode ...")
+        for run in running:
+            assert run.process is not None
+            run.process.send_signal(signal.SIGTERM)
+        for run in running:
+            assert run.process is not None
+            run.process.wait(PATIENCE)
+            _close(run)
+            run.state = "waiting"
+        self.display.line("stopped; the same command goes on from here")
+
+    def _kill(self) -> None:
+        """Whoever is still there after an error or a second Ctrl-C."""
+        for run in self._in("running"):
+            if run.process is not None:
+                run.process.kill()
+                run.process.wait()
+                _close(run)
+
+
+def _close(run: Run) -> None:
+    if run.process is not None and run.process.stdin is not None:
+        run.process.stdin.close()
+    if run.log is not None:
+        run.log.close()
+
+
+def _folders(configs: Iterable[RunConfig], root: Path) -> dict[Path, RunConfig]:
+    """Each folder once; two different runs for one folder are an error."""
+    found: dict[Path, RunConfig] = {}
+    for config in configs:
+        folder = folder_of(root, config)
+        if found.setdefault(folder, config) != config:
+            raise ValueError(f"two different runs were given for {folder}")
+    return found
+
+
+def _word(value: Any) -> str:
+    """A setting as part of a folder's name."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    if re.fullmatch(r"[\w.]{1,24}", text):
+        return text.lower()
+    return sha256(text.encode()).hexdigest()[:8]
+
+
+def _reason(run: Run, code: int) -> str:
+    if code < 0:
+        return f"its process was ended by {signal.Signals(-code).name}"
+    if code == INTERRUPTED:
+        return "it was interrupted"
+    lines = [line for line in _tail(run.log_path, run.log_start).splitlines() if line.strip()]
+    return lines[-1].strip() if lines else f"exit code {code}"
+
+
+def _tail(path: Path, start: int, size: int = 4096) -> str:
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(start, end - size))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def seconds_per_step(folder: Path) -> float | None:
+    """What a finished run took, as its manifest says."""
+    manifest = read_json(folder / "manifest.json")
+    steps, seconds = manifest.get("timesteps"), manifest.get("seconds", {}).get("time_elapsed")
+    return seconds / steps if steps and seconds else None

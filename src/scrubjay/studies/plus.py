@@ -1,0 +1,108 @@
+"""`cec-plus` to the end of its targets, and where nothing happens twice."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrubjay.analysis.curves import Curve, evaluation_curve
+from scrubjay.analysis.groups import Group
+from scrubjay.analysis.results import save_result
+from scrubjay.analysis.tables import markdown
+from scrubjay.figures.curves import learning_curves
+from scrubjay.runs.launch import RunConfig
+from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case, seeds_of
+from scrubjay.studies.shared.workspace import Workspace
+
+CASES = (
+    Case("GrowingTree", "GrowingTree", 20_000, 2_000, 2_000, 1.0),
+    Case("MountainCar", "SparseMountainCar", 100_000, 10_000, 10_000, 0.98),
+    Case("PointUMaze", "PointUMaze", 50_000, 5_000, 10_000, 0.95),
+    Case("Point4Rooms, return", "Point4Rooms", 100_000, 10_000, 100_000, 0.95, metric="return"),
+    # without a target: what the noise leaves of both
+    Case("noisy MountainCar", "NoisySparseMountainCar", 50_000, 5_000, 50_000, 0.0),
+    Case("noisy PointUMaze", "NoisyPointUMaze", 50_000, 5_000, 50_000, 0.0),
+    Case("CarGoal, noisy start", "SafexpCarGoal", 100_000, 20_000, 100_000, 0.8,
+         {"start_noise": True}),
+)  # fmt: skip
+
+
+def folder(workspace: Workspace) -> Path:
+    return workspace.root / "plus"
+
+
+def plan(workspace: Workspace) -> list[RunConfig]:
+    """Nothing unless `cec-plus` may be run; a quick version has the three fastest tasks."""
+    if "cec-plus" not in workspace.agents:
+        return []
+    cases = CASES[:3] if workspace.budget.quick else CASES
+    return [
+        arm.config(case, seed)
+        for case in cases
+        for arm in (FULL, PAPER)
+        for seed in seeds_of(workspace)
+        if arm is FULL or case.target == 0
+    ]
+
+
+def make(workspace: Workspace) -> list[Path]:
+    groups = {
+        (case, arm.label): group
+        for case in CASES
+        for arm in (FULL, PAPER)
+        if (group := arm.group(case, folder(workspace), workspace))
+    }
+    if not groups:
+        raise workspace.nothing("plus")
+    panels: dict[str, list[Curve]] = {}
+    for (case, _), group in groups.items():
+        panels.setdefault(case.title, []).append(evaluation_curve(group, case.metric))
+    drawing = learning_curves(panels, "bootstrap", notes=workspace.honesty())
+    for axes in drawing.figure.axes:
+        axes.set_ylim(-0.04, 1.04)
+    rows = [measure(case, group) for (case, _), group in groups.items()]
+    page = PREFACE + markdown(rows) + "\n"
+    return [
+        *workspace.save("plus", drawing),
+        *workspace.tell(
+            save_result(
+                workspace.out / "table-plus", {".md": page.encode()}, rows, workspace.command
+            )
+        ),
+    ]
+
+
+PREFACE = """# cec-plus to the end of its targets
+
+Success of greedy episodes (Point4Rooms: their return), means over seeds: at the step of the target,
+at the end, the lowest mean from the target's step on, and the mean length of the successful
+episodes at the end.
+
+"""
+
+
+def measure(case: Case, group: Group) -> dict[str, Any]:
+    curve = evaluation_curve(group, case.metric)
+    at = int(np.flatnonzero(curve.steps == case.target_step)[0])
+    means = curve.values.mean(axis=0)
+    return {
+        "task": case.title,
+        "arm": group.label,
+        "seeds": len(curve.values),
+        "at": f"{case.target_step:,}",
+        "mean": f"{means[at]:.3f}",
+        "lowest mean from there": f"{means[at:].min():.3f}",
+        "mean at the end": f"{means[-1]:.3f}",
+        "lowest seed at the end": f"{curve.values[:, -1].min():.2f}",
+        "steps of success at the end": _length(group),
+    }
+
+
+def _length(group: Group) -> str:
+    """Mean length of the last evaluation in the seeds whose episodes all succeeded."""
+    ends = [
+        float(run.evaluations.lengths[-1])
+        for run in group.runs
+        if run.evaluations.success[-1] == 1.0
+    ]
+    return f"{np.mean(ends):.1f}" if ends else "-"

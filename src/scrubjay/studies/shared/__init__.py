@@ -1,0 +1,1 @@
+"""What several studies use: methods, cases, the paper's values, the workspace."""

@@ -1,0 +1,107 @@
+"""Where a reproduction finds its runs and puts its results."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scrubjay.analysis.groups import Group, group_runs
+from scrubjay.analysis.reading import RunData, load_run
+from scrubjay.figures.curves import Drawing
+from scrubjay.figures.saving import save_figure
+from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.sweep import folder_of
+from scrubjay.studies.shared.methods import METHODS, Budget, paper_name, run_config
+from scrubjay.training.errors import RunError
+
+
+@dataclass
+class Workspace:
+    """Runs below `root`, results in `out`; `agents` names the methods that may be run."""
+
+    root: Path
+    out: Path
+    budget: Budget
+    agents: tuple[str, ...]
+    command: str
+    said: set[str] = field(default_factory=set)
+
+    def plan(self, methods: Iterable[str], tasks: Iterable[str]) -> list[RunConfig]:
+        """The runs that a figure of these methods and tasks needs, of those that may be run."""
+        return [
+            run_config(method, task, seed, self.budget)
+            for method in methods
+            for task in tasks
+            for seed in self.budget.seeds
+            if method in self.agents and METHODS[method].suits(task)
+        ]
+
+    def group(self, method: str, task: str) -> Group | None:
+        """All finished runs of a method on a task that exist, whoever ran them."""
+        folder = folder_of(self.root, run_config(method, task, 0, self.budget)).parent
+        return self.runs_in(folder, METHODS[method].label)
+
+    def runs_in(self, folder: Path, label: str) -> Group | None:
+        """The finished runs of one variant: all that lie in a folder."""
+        runs = [run for path in sorted(folder.glob("seed-*")) if (run := self._load(path))]
+        if not runs:
+            return None
+        groups = group_runs(runs)
+        if len(groups) > 1:
+            names = ", ".join(group.label for group in groups)
+            raise RunError(f"{folder} mixes runs of different settings ({names}): move some away")
+        return Group(label, groups[0].task, groups[0].runs)
+
+    def _load(self, path: Path) -> RunData | None:
+        try:
+            return load_run(path)
+        except RunError as error:
+            self.say(f"left out: {error}")
+            return None
+
+    def left_out(self, methods: Iterable[str], tasks: Sequence[str]) -> list[str]:
+        """What a figure lacks, in sentences for its caption."""
+        parts = []
+        for method in methods:
+            fitting = [task for task in tasks if METHODS[method].suits(task)]
+            absent = [task for task in fitting if self.group(method, task) is None]
+            if absent:
+                where = "" if absent == fitting else f" on {', '.join(map(paper_name, absent))}"
+                parts.append(METHODS[method].label.strip() + where)
+        return [*([f"Not run: {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
+
+    def broken(self, tasks: Iterable[str]) -> list[str]:
+        """Runs that exist and cannot be used."""
+        unusable = []
+        for task in tasks:
+            for path in sorted((self.root / task).glob("*/seed-*")):
+                try:
+                    load_run(path)
+                except RunError:
+                    unusable.append("/".join(path.parts[-3:]))
+        return [f"Left out, unfinished or damaged: {', '.join(unusable)}."] if unusable else []
+
+    def honesty(self) -> list[str]:
+        """A quick or shortened version says so."""
+        if self.budget.quick:
+            return ["Quick version: fewer steps and seeds than the paper."]
+        return [] if self.budget.steps is None else ["Not the paper's 100,000 steps."]
+
+    def save(self, name: str, drawing: Drawing) -> list[Path]:
+        return self.tell(save_figure(drawing.figure, self.out / name, drawing.rows, self.command))
+
+    def tell(self, paths: list[Path]) -> list[Path]:
+        print(f"written: {paths[0]} ({', '.join(path.suffix for path in paths)})", flush=True)
+        return paths
+
+    def say(self, text: str) -> None:
+        """A message, once."""
+        if text not in self.said:
+            self.said.add(text)
+            print(text, file=sys.stderr, flush=True)
+
+    def nothing(self, name: str) -> RunError:
+        return RunError(
+            f"{name} has nothing to draw: no finished run of it lies in {self.root}. Run it with "
+            f"`scrubjay reproduce {name} --agents cec`, or name the folder of its runs with --runs"
+        )

@@ -1,0 +1,178 @@
+"""Figures: what is drawn, what the caption admits, and that no older result is lost."""
+
+import csv
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scrubjay.analysis.curves import Curve, summary
+from scrubjay.figures.curves import learning_curves
+from scrubjay.figures.saving import save_figure
+from scrubjay.training.errors import RunError
+
+STEPS = np.array([0.0, 1000.0, 2000.0])
+
+
+def curve(n_seeds, label="cec", task="scrubjay/PointUMaze-v0", notes=()):
+    values = np.random.default_rng(n_seeds).random((n_seeds, 3))
+    return Curve(label, task, "success", STEPS, values, tuple(range(n_seeds)), notes)
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("band", ["standard error", "bootstrap"])
+def test_line_and_band_are_the_statistics(band):
+    shown = curve(5)
+    drawing = learning_curves({"U": [shown]}, band)
+    (axes,) = drawing.figure.axes
+    found = summary(shown)
+    middle = found.mean if band == "standard error" else found.interquartile_mean
+    np.testing.assert_array_equal(axes.lines[-1].get_ydata(), middle)
+    (polygon,) = axes.collections
+    heights = polygon.get_paths()[0].vertices[:, 1]
+    high = found.mean + found.standard_error if band == "standard error" else found.interval.high
+    assert set(high.tolist()) <= set(heights.tolist())
+    assert len(axes.lines) == 6
+    assert "Seeds: cec 5." in drawing.caption
+
+
+@pytest.mark.parametrize("n_seeds", [1, 2])
+def test_fewer_than_three_seeds_are_drawn_alone_and_said(n_seeds):
+    drawing = learning_curves({"U": [curve(n_seeds)]})
+    (axes,) = drawing.figure.axes
+    assert len(axes.lines) == n_seeds
+    assert len(axes.collections) == 0
+    assert "Fewer than three seeds give no mean and no band" in drawing.caption
+    assert "bands" not in drawing.caption
+    assert {row["seed"] for row in drawing.rows} == set(range(n_seeds))
+
+
+def test_caption_counts_seeds_and_repeats_notes():
+    panels = {
+        "a": [curve(5, notes=("cec: cut",)), curve(2, "sac")],
+        "b": [curve(3, task="scrubjay/GrowingTree-v0")],
+    }
+    text = learning_curves(panels).caption
+    assert "cec 5 on PointUMaze and 3 on GrowingTree; sac 2." in text
+    assert text.endswith("cec: cut.")
+
+
+def test_runs_of_different_tasks_are_refused_in_one_panel():
+    with pytest.raises(RunError, match="2 tasks"):
+        learning_curves({"x": [curve(3), curve(3, "sac", task="scrubjay/GrowingTree-v0")]})
+
+
+@pytest.mark.parametrize("panels", [{}, {"x": []}])
+def test_nothing_to_draw_is_an_error(panels):
+    with pytest.raises(RunError, match="at least one"):
+        learning_curves(panels)
+
+
+def test_unknown_band_is_an_error():
+    with pytest.raises(ValueError, match="standard error, bootstrap"):
+        learning_curves({"x": [curve(3)]}, band="std")
+
+
+def test_saved_figure_carries_numbers_and_origin(tmp_path):
+    shown = curve(4)
+    drawing = learning_curves({"U": [shown]})
+    paths = save_figure(drawing.figure, tmp_path / "deep" / "u", drawing.rows, "scrubjay x --y")
+    assert [path.name for path in paths] == ["u.png", "u.svg", "u.csv", "u.json"]
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert ElementTree.parse(paths[1]).getroot().tag.endswith("svg")
+    rows = read(paths[2])
+    singles = [float(row["value"]) for row in rows if row["seed"] == "2"]
+    assert singles == shown.values[2].tolist()
+    totals = [row for row in rows if row["seed"] == "all"]
+    assert [float(row["iqm_low"]) for row in totals] == summary(shown).interval.low.tolist()
+    origin = json.loads(paths[3].read_text())
+    assert origin["command"] == "scrubjay x --y"
+    assert {"versions", "hardware", "written"} <= set(origin)
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_other_numbers_move_the_older_figure_and_equal_ones_do_not(tmp_path):
+    first = learning_curves({"U": [curve(4)]})
+    save_figure(first.figure, tmp_path / "u", first.rows, "first")
+    table = (tmp_path / "u.csv").read_bytes()
+    save_figure(first.figure, tmp_path / "u", first.rows, "again")
+    assert not (tmp_path / "previous").exists()
+    for n in (5, 6, 7):
+        other = learning_curves({"U": [curve(n)]})
+        save_figure(other.figure, tmp_path / "u", other.rows, "other")
+    kept = sorted((tmp_path / "previous").glob("u.*.csv"))
+    assert len(kept) == 3
+    assert table in [path.read_bytes() for path in kept]
+    assert len(list((tmp_path / "previous").iterdir())) == 12
+    assert len(read(tmp_path / "u.csv")) == 8 * 3
+
+
+def test_a_full_disk_leaves_the_older_figure_alone(tmp_path):
+    """A real file size limit: the new PNG does not fit, the old files stay as they were."""
+    drawing = learning_curves({"U": [curve(4)]})
+    save_figure(drawing.figure, tmp_path / "u", drawing.rows, "first")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    program = f"""
+import resource, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_figures as t
+drawing = t.learning_curves({{"U": [t.curve(5)]}})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+try:
+    t.save_figure(drawing.figure, {str(tmp_path / "u")!r}, drawing.rows, "second")
+except OSError:
+    sys.exit(3)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 3
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.suffix != ".tmp"} == before
+
+
+def test_equal_figures_are_equal_files(tmp_path):
+    for name in "ab":
+        drawing = learning_curves({"U": [curve(4)]})
+        save_figure(drawing.figure, tmp_path / name, drawing.rows, "x")
+    for suffix in (".svg", ".png", ".csv"):
+        assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+CURVE = """
+import sys
+import numpy as np
+from scrubjay.figures.curves import learning_curves
+from scrubjay.analysis.curves import Curve
+curve = Curve("cec", "t", "success", np.arange(2.0), np.ones((1, 2)), (0,))
+"""
+
+
+def run_python(program):
+    command = [sys.executable, "-c", CURVE + program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_no_global_state_of_matplotlib_is_touched():
+    program = """
+learning_curves({"t": [curve]})
+import matplotlib
+print("matplotlib.pyplot" in sys.modules, matplotlib.rcParams["axes.spines.top"])
+"""
+    assert run_python(program).split() == ["False", "True"]
+
+
+def test_without_matplotlib_the_extra_is_named():
+    program = """
+sys.modules["matplotlib"] = None
+try:
+    learning_curves({"t": [curve]})
+except ImportError as error:
+    print(error)
+"""
+    assert 'pip install "scrubjay[plots]"' in run_python(program)

@@ -1,0 +1,249 @@
+"""The report as a file: what it holds, what it admits, what it never lets through."""
+
+import base64
+import json
+import re
+import zlib
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from scrubjay.figures.raster import png
+from scrubjay.report.charts import number, script_json, ticks
+from scrubjay.report.markup import Markup, join, tag
+from scrubjay.report.page import write_report
+from scrubjay.runs.launch import RunConfig, start
+from scrubjay.training.errors import RunError
+
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Text and elements of a page; fails where elements are not closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.text = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.text.append(data)
+
+    def headings(self):
+        return re.findall(r"<h2>(.*?)</h2>", self.source)
+
+    @classmethod
+    def of(cls, path):
+        page = cls(path.read_text(encoding="utf-8"))
+        page.source = path.read_text(encoding="utf-8")
+        page.words = " ".join(" ".join(page.text).split())
+        return page
+
+
+@pytest.fixture
+def report_of(tmp_path):
+    def make(*paths):
+        report = write_report(list(paths) or tmp_path / "runs", tmp_path / "out" / "report.html")
+        return report, Page.of(report.path)
+
+    return make
+
+
+def test_all_sections_of_two_methods(make_run, report_of):
+    for seed in range(3):
+        make_run(f"cec-{seed}", seed=seed, success=[0, 4, 4, 4, 4], trajectories=True)
+        make_run(f"sac-{seed}", agent="sac", seed=seed, success=[0, 0, 0, 2, 4 - seed])
+    report, page = report_of()
+    assert (report.n_runs, report.notes) == (6, [])
+    assert page.headings() == [
+        *("Learning curves", "Results", "Probability of improvement", "Memory", "Trajectories"),
+        *("Time", "Runs"),
+    ]
+    assert "6 runs · 2 methods · 1 task" in page.words
+    # cec: all 1; sac: 1, 0.75, 0.5
+    assert "1.00 [1.00, 1.00] 1.00 ± 0.00" in page.words
+    assert "0.75 [0.50, 1.00] 0.75 ± 0.14" in page.words
+    # three ties among nine pairs at the end; always sooner over all steps
+    assert "83% [50%, 100%]" in page.words
+    assert "100% [100%, 100%]" in page.words
+
+
+def test_the_page_needs_nothing_from_outside(make_run, report_of):
+    make_run("a")
+    _, page = report_of()
+    for _, attributes in page.elements:
+        for name in ("src", "href", "action", "srcset"):
+            assert attributes.get(name, "data:").startswith("data:")
+    assert "url(" not in page.source
+    assert "@import" not in page.source
+    assert "default-src 'none'" in page.source.replace("&#x27;", "'")
+
+
+def test_fewer_than_three_seeds_have_no_band_and_no_interval(make_run, report_of):
+    make_run("a")
+    make_run("b", seed=1)
+    _, page = report_of()
+    assert 'class="band"' not in page.source
+    assert page.source.count('class="alone"') == 2 * 3
+    assert (
+        "[" not in re.search(r"<h2>Results.*?</section>", page.source, re.S)[0].split("<table")[1]
+    )
+
+
+def test_unfinished_runs_are_dashed_named_and_counted_nowhere(make_run, report_of):
+    for seed in range(3):
+        make_run(f"{seed}", seed=seed, success=[0, 0, 4, 4, 4])
+    make_run("killed", seed=3, status="interrupted", success=[0, 0, 0, 0, 0])
+    report, page = report_of()
+    assert page.source.count('class="unfinished"') == 3
+    assert "1.00 [1.00, 1.00]" in page.words
+    assert len(report.notes) == 1
+    assert report.notes[0].endswith("killed: not finished (status 'interrupted').")
+    assert "<mark>interrupted</mark>" in page.source
+
+
+def test_unreadable_folders_are_named_and_left_out(make_run, report_of):
+    make_run("good")
+    (make_run("bad", seed=1) / "manifest.json").write_text("{")
+    (make_run("half", seed=2) / "eval.csv").unlink()
+    report, page = report_of()
+    assert report.n_runs == 1
+    assert len([note for note in report.notes if note.startswith("Left out: ")]) == 2
+    assert "manifest.json is damaged" in page.words
+
+
+def test_unequal_lengths_are_declared(make_run, report_of):
+    make_run("a")
+    make_run("b", seed=1, steps=[0, 1000, 2000])
+    report, page = report_of()
+    assert "cut to the 2,000 steps that all have (the longest has 4,000)" in page.words
+    assert len(report.notes) == 2  # evaluations, and the log of memory sizes
+
+
+def test_methods_without_a_common_step_are_not_compared(make_run, report_of):
+    make_run("a")
+    make_run("b", agent="sac", steps=[500, 1500])
+    report, _ = report_of()
+    assert any("no step at which all methods" in note for note in report.notes)
+
+
+def test_nothing_readable_is_an_error(make_run, tmp_path):
+    (make_run("bad") / "manifest.json").write_text("{")
+    with pytest.raises(RunError, match="no run could be read"):
+        write_report(tmp_path, tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_differences_between_methods_are_listed(make_run, report_of):
+    make_run("a", capacity=1000)
+    make_run("b", capacity=5000)
+    _, page = report_of()
+    shown = re.search(r"<h2>Differences.*?</section>", page.source, re.S)[0]
+    assert re.findall(r"<code>(.*?)</code>", shown) == ["options.capacity"]
+    assert "<td>1000</td><td>5000</td>" in shown
+
+
+def test_everything_from_files_is_escaped(make_run, report_of):
+    evil = "<img src=x onerror=alert(1)></script><b>\"'&"
+    make_run("a", agent=evil, task=evil, note=evil)
+    make_run("b", agent=evil, task=evil, note=evil + "2", trajectories=True)
+    _, page = report_of()
+    assert not [name for name, _ in page.elements if name in ("img",)]
+    assert evil in "".join(page.text)
+    assert "<img" not in page.source
+
+
+def test_a_real_run_shows_its_memory(tmp_path, report_of):
+    for seed in range(2):
+        config = RunConfig("cec", "GrowingTree", seed=seed, steps=2000, eval_freq=1000)
+        start(config, tmp_path / "runs" / f"{seed}")
+    report, page = report_of()
+    assert report.notes == []
+    pictures = re.findall(r'href="data:image/png;base64,(.*?)"', page.source)
+    assert len(pictures) == 2
+    assert base64.b64decode(pictures[0]).startswith(b"\x89PNG")
+    assert re.search(r"seed 1: \d+ rows", page.words)
+    assert "Time" in page.headings()
+
+
+def test_a_damaged_checkpoint_is_said_and_the_rest_shown(tmp_path, report_of):
+    config = RunConfig("cec", "GrowingTree", steps=1000, eval_freq=500)
+    start(config, tmp_path / "runs" / "a")
+    checkpoint = tmp_path / "runs" / "a" / "checkpoints" / "last.scrub"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:500])
+    report, page = report_of()
+    assert len(report.notes) == 1
+    assert "the memory cannot be shown" in report.notes[0]
+    assert "Learning curves" in page.headings()
+
+
+def test_walls_are_drawn_where_the_manifest_has_them(make_run, report_of):
+    path = make_run("a", trajectories=True) / "manifest.json"
+    walls = [[-1, -1, 9, -1], [-1, 9, 9, 9]]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "walls": walls}))
+    _, page = report_of()
+    assert page.source.count('class="wall"') == 2
+    assert page.source.count('class="way"') == 3
+    path.write_text(json.dumps({**json.loads(path.read_text()), "walls": "nonsense"}))
+    _, page = report_of()
+    assert 'class="wall"' not in page.source
+    assert page.source.count('class="way"') == 3
+
+
+def test_damaged_trajectories_are_said(make_run, report_of):
+    folder = make_run("a", trajectories=True)
+    (folder / "trajectories.csv").write_text("timestep,episode\n1,2\n")
+    report, page = report_of()
+    assert any("a column 'x' was expected" in note for note in report.notes)
+    assert "Trajectories" not in page.headings()
+
+
+def test_markup_escapes_all_but_markup():
+    assert tag("b", "<&>", class_='"', data_x=None) == '<b class="&quot;">&lt;&amp;&gt;</b>'
+    assert join(["<", Markup("<br>")]) == "&lt;<br>"
+
+
+def test_script_data_cannot_end_its_element():
+    assert "</script" not in script_json({"x": "</script><script>"})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (0, 100_000, [0, 20_000, 40_000, 60_000, 80_000, 100_000]),
+        (-0.04, 1.04, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-350, -100, [-350, -300, -250, -200, -150, -100]),
+    ],
+)
+def test_ticks_are_round_and_inside(low, high, expected):
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (0.25, "0.25"), (1500, "1.5k"), (2e6, "2M"), (-20_000, "-20k")]
+)
+def test_numbers_are_written_short(value, text):
+    assert number(value) == text
+
+
+def test_png_is_read_back():
+    image = np.random.default_rng(0).integers(0, 256, size=(5, 7, 4), dtype=np.uint8)
+    data = png(image)
+    start, length = data.index(b"IDAT") + 4, data.index(b"IDAT") - 4
+    size = int.from_bytes(data[length : length + 4], "big")
+    rows = np.frombuffer(zlib.decompress(data[start : start + size]), np.uint8).reshape(5, 29)
+    np.testing.assert_array_equal(rows[:, 1:].reshape(5, 7, 4), image)
