@@ -27,7 +27,8 @@ from scrubjay.figures.states import (
     toy_panels,
 )
 from scrubjay.figures.style import STYLE
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 from scrubjay.studies.toy import greedy_heights
 
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.common import write_results
 from scrubjay.analysis.reading import load_run
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 
 
 def main() -> None:

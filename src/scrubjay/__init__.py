@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import scrubjay.envs  # noqa: F401  registers the tasks
 
 if TYPE_CHECKING:
-    from scrubjay.agents import CEC, CECPlus, LinearSchedule
+    from scrubjay.agents import CEC, CECPlus, LinearSchedule, MemoryAgent
     from scrubjay.agents.cec import preset
     from scrubjay.embedding import (
         BoundsScaler,
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
         SelectKeys,
     )
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
-    from scrubjay.runs.presets import preset
     from scrubjay.training import BaseCallback, RunFolder
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule"),
+    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent"),
     "scrubjay.embedding": (
         "BoundsScaler",
         "Chain",
@@ -49,12 +48,15 @@ _HOMES = {
     ),
     "scrubjay.agents.cec": ("preset",),
     "scrubjay.memory": ("ArchiveError", "EpisodicMemory", "KDTree", "Outcome"),
+    "scrubjay.registry": ("AgentSpec", "make", "register"),
+    "scrubjay.runs.launch": ("resume",),
     "scrubjay.training": ("BaseCallback", "RunFolder"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CEC",
+    "AgentSpec",
     "ArchiveError",
     "BaseCallback",
     "BoundsScaler",
@@ -67,13 +69,17 @@ __all__ = [
     "Identity",
     "KDTree",
     "LinearSchedule",
+    "MemoryAgent",
     "Outcome",
     "Periodic",
     "RandomProjection",
     "RunFolder",
     "RunningNormalizer",
     "SelectKeys",
+    "make",
     "preset",
+    "register",
+    "resume",
 ]
 
 

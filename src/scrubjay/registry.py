@@ -33,6 +33,8 @@ class AgentSpec:
         actions: The kinds of action spaces that it can act in.
         extra: The extra of scrubjay that it needs, "" if none.
         summary: One line that says what it is.
+        presets: The names of its settings by task, the first one the usual one.
+        vectors: Whether it trains on vector environments.
     """
 
     name: str
@@ -40,6 +42,8 @@ class AgentSpec:
     actions: tuple[str, ...] = ("Box", "Discrete", "MultiDiscrete")
     extra: str = ""
     summary: str = ""
+    presets: tuple[str, ...] = ("default",)
+    vectors: bool = True
 
     def load(self) -> Any:
         """Import the class.
@@ -61,6 +65,7 @@ _SPECS = {
             "cec",
             "scrubjay.agents.cec:CEC",
             summary="Continuous Episodic Control, as in its paper",
+            presets=("paper", "published", "literal"),
         ),
         AgentSpec(
             "cec-plus",
@@ -71,6 +76,7 @@ _SPECS = {
             "cec-stale",
             "scrubjay.agents.cec_stale:StaleIndexCEC",
             summary="CEC with the stale index of its first published code",
+            presets=("paper", "published", "literal"),
         ),
         AgentSpec(
             "sac",
@@ -78,6 +84,8 @@ _SPECS = {
             actions=("Box",),
             extra="deep",
             summary="Stable-Baselines3's Soft Actor-Critic, a baseline",
+            presets=("paper", "defaults", "her"),
+            vectors=False,
         ),
         AgentSpec(
             "emac",
@@ -85,6 +93,8 @@ _SPECS = {
             actions=("Box",),
             extra="deep",
             summary="Episodic Memory Actor-Critic, a baseline",
+            presets=("paper", "uniform"),
+            vectors=False,
         ),
     )
 }
@@ -97,6 +107,8 @@ def register(
     actions: tuple[str, ...] = ("Box", "Discrete", "MultiDiscrete"),
     extra: str = "",
     summary: str = "",
+    presets: tuple[str, ...] = ("default",),
+    vectors: bool = True,
 ) -> AgentSpec:
     """Make a method known by name: to `make`, the command line, sweeps, reports and `load`.
 
@@ -106,6 +118,8 @@ def register(
         actions: The kinds of action spaces that it can act in.
         extra: The extra of scrubjay that it needs.
         summary: One line that says what it is.
+        presets: The names that its class's `preset(task, name)` knows, the first one the usual one.
+        vectors: Whether it trains on vector environments.
 
     Returns:
         What was registered.
@@ -116,7 +130,7 @@ def register(
     module, colon, attribute = entry_point.partition(":")
     if not (module and colon and attribute):
         raise ValueError(f'expected an entry point "module:Class", got {entry_point!r}')
-    spec = AgentSpec(name, entry_point, tuple(actions), extra, summary)
+    spec = AgentSpec(name, entry_point, tuple(actions), extra, summary, tuple(presets), vectors)
     known = _SPECS.get(name)
     if known is not None and known.entry_point != entry_point:
         raise ValueError(f"there is a method named {name!r} already: {known.entry_point}")

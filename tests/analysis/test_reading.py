@@ -296,7 +296,8 @@ def test_seed_must_be_a_number(make_run):
 
 KILLED = """
 import sys
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 config = RunConfig("cec", "GrowingTree", steps=10_000_000, eval_freq=500, checkpoint_freq=2000)
 start(config, sys.argv[1])
 """

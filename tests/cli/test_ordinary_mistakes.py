@@ -8,7 +8,8 @@ import sys
 import pytest
 from console import content, in_shell
 
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 from scrubjay.runs.worker import standing
 from scrubjay.training import RunFolder, RunFolderError
 

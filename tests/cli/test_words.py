@@ -7,7 +7,7 @@ import pytest
 
 from scrubjay.agents import CEC
 from scrubjay.cli.options import SETTINGS, parse_embedding, parse_value
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 
 
 def train(scrubjay, *words, agent="cec", task="GrowingTree"):

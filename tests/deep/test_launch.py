@@ -5,7 +5,8 @@ import json
 import pytest
 
 from scrubjay.cli.main import main
-from scrubjay.runs.launch import RunConfig, load_agent, resume, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import load_agent, resume, start
 from scrubjay.training import RunFolder, RunFolderError
 
 CONFIG = RunConfig(

@@ -6,7 +6,7 @@ import pytest
 
 import scrubjay.envs  # noqa: F401
 from scrubjay import CEC, preset
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.training.evaluation import Evaluator
 
 

@@ -13,7 +13,8 @@ from scrubjay.figures.raster import png
 from scrubjay.report.charts import number, script_json, ticks
 from scrubjay.report.markup import Markup, join, tag
 from scrubjay.report.page import write_report
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 from scrubjay.training.errors import RunError
 
 VOID = {"meta", "br"}

@@ -7,7 +7,8 @@ import pytest
 from scrubjay.agents import CEC
 from scrubjay.agents.base import Spaces
 from scrubjay.agents.cec_episode import untraced
-from scrubjay.runs.launch import RunConfig, load_agent, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import load_agent, start
 from scrubjay.runs.stale_index import StaleIndexCEC
 
 D, GAMMA = 0.3, 0.9

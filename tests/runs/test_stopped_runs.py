@@ -1,7 +1,8 @@
 """Runs that a callback has stopped: not finished, and gone on with like interrupted ones."""
 
 from scrubjay.report.page import write_report
-from scrubjay.runs.launch import RunConfig, resume, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import resume, start
 from scrubjay.runs.sweep import folder_of, sweep
 from scrubjay.runs.worker import UNFINISHED, standing
 from scrubjay.training import RunFolder

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from scrubjay.runs import sweep as sweeping
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 from scrubjay.runs.sweep import folder_of, sweep
 from scrubjay.runs.sweep_display import Pace, duration
 from scrubjay.training.lock import is_held
@@ -22,7 +23,7 @@ from scrubjay.training.tables import last_timestep
 TABLES = ("episodes.csv", "eval.csv", "progress.csv")
 SCRIPT = """
 import json, sys
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import sweep
 configs = [RunConfig.from_json(each) for each in json.loads(sys.argv[2])]
 print(sweep(configs, sys.argv[1], jobs=1).n_done)

@@ -13,7 +13,7 @@ import pytest
 from scrubjay.analysis.curves import evaluation_curve
 from scrubjay.analysis.tables import summary_at
 from scrubjay.cli.main import main
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies import EXPERIMENTS, causes, tables
 from scrubjay.studies.comparison import paper_words

@@ -9,7 +9,8 @@ import pytest
 from probes import Corridor
 from scrubjay.agents import CEC
 from scrubjay.envs.growing_tree import GrowingTree
-from scrubjay.runs.launch import RunConfig, resume, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import resume, start
 from scrubjay.training import BaseCallback, RunFolder
 from scrubjay.training.lock import is_held
 

@@ -11,7 +11,8 @@ import pytest
 
 from probes import Corridor
 from scrubjay.agents import CEC
-from scrubjay.runs.launch import RunConfig, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import start
 from scrubjay.runs.worker import BUSY
 from scrubjay.training import RunFolder, RunFolderError, train
 from scrubjay.training.errors import LockedError

@@ -181,6 +181,11 @@ class MemoryAgent(ABC):
         returns: Floats = discounted_returns(rewards, self.gamma, 0.0)
         return returns
 
+    @classmethod
+    def preset(cls, task: str, name: str) -> dict[str, Any]:  # noqa: ARG003
+        """The settings for a task by name; a method without presets has the one name "default"."""
+        return {}
+
     def watch(self, experience: Experience) -> None:
         """Told of every decided episode when it is closed, for warnings."""
 

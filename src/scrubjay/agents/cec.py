@@ -238,6 +238,10 @@ class CEC(MemoryAgent):
         """The one line where the memory is written; returns the outcome of each write."""
         return self.memory.write_many(keys, values, action=actions)[1]
 
+    @classmethod
+    def preset(cls, task: str, name: str) -> dict[str, Any]:
+        return preset(task, name)
+
     def watch(self, experience: Experience) -> None:
         """Warn once when too many decisions find no neighbour: the scale is wrong."""
         # a random step was not asked for a neighbour to follow

@@ -603,13 +603,3 @@ def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:
 def has_goals(space: spaces.Space[Any]) -> bool:
     """Whether observations say where things are and where they should be."""
     return isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces)
-
-
-PRESETS = ("default",)
-
-
-def preset(task: str, name: str = "default") -> dict[str, Any]:  # noqa: ARG001
-    """The arguments of `CECPlus` for a task: none, on every task."""
-    if name not in PRESETS:
-        raise ValueError(f"expected the preset default, got {name!r}")
-    return {}

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.cec import CEC, PRESETS, preset
+from scrubjay.agents.cec import CEC
 from scrubjay.memory import EpisodicMemory
-
-__all__ = ["PRESETS", "StaleIndexCEC", "preset"]
 
 
 class StaleIndexCEC(CEC):

@@ -1,14 +1,12 @@
 """Runs that belong together: those of one method on one task, whatever their seed."""
 
-import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scrubjay.agents import CEC
+from scrubjay.agents.files import upgraded
 from scrubjay.analysis.reading import RunData
-from scrubjay.runs.launch import MEMORY_AGENTS
 from scrubjay.training.errors import RunError
 
 # Settings in which runs of one method may differ: how long, how watched and where, never how.
@@ -16,6 +14,8 @@ BOOKKEEPING = (
     *("steps", "episodes", "start_timestep", "eval_freq", "n_eval_episodes", "log_freq"),
     *("checkpoint_freq", "checkpoint_steps", "tensorboard"),
 )
+# Entries that older runs do not have, and that change nothing where they are not set.
+YOUNGER = ("max_episode_steps",)
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,17 @@ def _settings(run: RunData) -> dict[str, Any]:
         for name, value in _flatten(_with_later_settings(run.config)).items()
         if name not in BOOKKEEPING
         and name.rpartition(".")[2] != "seed"
-        and not (name == "max_episode_steps" and value is None)  # younger than some runs
+        and not (name in YOUNGER and value is None)
     }
 
 
 def _with_later_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with settings that are younger than the run, at the value that changes nothing.
-
-    `CEC`'s own defaults are those values, so runs of two versions can be seeds of one method.
-    """
+    """The same in the words of today, so that runs of two versions can be seeds of one method."""
     options = config.get("options")
-    if config.get("agent") not in MEMORY_AGENTS or not isinstance(options, dict):
+    if not isinstance(options, dict):
         return config
-    neutral = {
-        name: setting.default
-        for name, setting in inspect.signature(CEC).parameters.items()
-        if isinstance(setting.default, bool | int | float | str | None) and name != "seed"
-    }
-    return {**config, "options": {**neutral, **options}}
+    agent, options = upgraded(str(config.get("agent")), options)
+    return {**config, "agent": agent, "options": options}
 
 
 def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -19,7 +19,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     refuse(unknown, arguments.flags)
-    memory = load_memory(arguments.path, arguments.checkpoint)
+    memories = load_memories(arguments.path, arguments.checkpoint)
+    for name, memory in memories.items():
+        if len(memories) > 1:
+            print(f"memory      {name}")
+        _print_memory(memory)
+    return 0
+
+
+def load_memories(path: Path, checkpoint: str) -> Any:
+    """The memories, by name, of a run, of a saved agent or of a file that is one itself."""
+    from scrubjay.agents import MemoryAgent
+    from scrubjay.memory import EpisodicMemory
+    from scrubjay.memory.archive import ArchiveError
+    from scrubjay.runs.launch import load_agent
+
+    if path.is_dir():
+        agent, config = load_agent(path, checkpoint)
+        if not agent.memories:
+            raise ValueError(f"{path} is a run of {config.agent}, which keeps no episodic memory")
+        return agent.memories
+    try:
+        return MemoryAgent.load(path).memories
+    except ArchiveError as error:
+        if "it holds 'memory'" not in str(error):
+            raise
+        return {"memory": EpisodicMemory.load(path)}
+
+
+def _print_memory(memory: Any) -> None:
     print(f"rows        {len(memory):,} of at most {memory.capacity:,}")
     print(f"bytes       {memory.nbytes:,}")
     print(f"key         {memory.key_dim} dimensions")
@@ -30,28 +58,6 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         _print_values(memory)
         _print_ages(memory)
         _print_distances(memory)
-    return 0
-
-
-def load_memory(path: Path, checkpoint: str) -> Any:
-    """The memory of a run, of a saved agent or saved by itself."""
-    from scrubjay.agents import MemoryAgent
-    from scrubjay.memory import EpisodicMemory
-    from scrubjay.memory.archive import ArchiveError
-    from scrubjay.runs.launch import load_agent  # also makes all agents known to `load`
-    from scrubjay.training import RunFolder
-
-    if path.is_dir():
-        if RunFolder.open(path).config.get("agent") == "sac":
-            raise ValueError(f"{path} is a run of sac, which keeps no episodic memory")
-        memory = load_agent(path, checkpoint)[0].memory
-        return memory if isinstance(memory, EpisodicMemory) else memory.rows  # EMAC's pairs
-    try:
-        return MemoryAgent.load(path).memory
-    except ArchiveError as error:
-        if "it holds 'memory'" not in str(error):
-            raise
-        return EpisodicMemory.load(path)
 
 
 def _print_values(memory: Any) -> None:

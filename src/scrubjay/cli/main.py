@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(message)
 
 
-def build_parser(command: str) -> Parser:
+def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
     """All commands by name; the arguments only of the one that is asked for."""
     parser = Parser(
         prog="scrubjay", description="Reinforcement learning that remembers.", epilog=EXAMPLES
@@ -65,7 +65,10 @@ def build_parser(command: str) -> Parser:
     for name, (module, line) in COMMANDS.items():
         sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
         if name == command:
-            importlib.import_module(f"scrubjay.cli.{module}").add_arguments(sub)
+            found = importlib.import_module(f"scrubjay.cli.{module}")
+            found.add_arguments(sub)
+            if hasattr(found, "add_agent_arguments"):
+                found.add_agent_arguments(sub, given)
             sub.set_defaults(flags=list(sub._option_string_actions))
     return parser
 
@@ -105,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(command: str, given: Sequence[str]) -> int:
     if command and command not in COMMANDS:
         raise CommandError(suggestion(command, list(COMMANDS), "command"))
-    known, unknown = build_parser(command).parse_known_args(given)
+    known, unknown = build_parser(command, given).parse_known_args(given)
     known.line = shlex.join(["scrubjay", *given])
     module = importlib.import_module(f"scrubjay.cli.{COMMANDS[known.command][0]}")
     return int(module.run(known, unknown) or 0)

@@ -18,42 +18,31 @@ EMBEDDINGS = (
     "select:KEY,KEY",
 )
 
-# The arguments of the agents, spelled out here because looking them up would import the agents.
-SETTINGS = {
-    "n_neighbors": "neighbours asked for a decision, the paper's k",
-    "temperature": "of the softmax over their values, tau",
-    "noise_std": "of the exploring noise, in an action box of [-1, 1], sigma",
-    "radius_factor": "neighbours farther than this times the threshold are left out, n",
-    "distance_threshold": "states nearer than this are one row of the memory, d; or step",
-    "gamma": "discount",
-    "epsilon": "a number, or START,END,STEPS",
-    "capacity": "rows of the memory",
-    "embedding": "identity, bounds, running, frozen:1000, goal, periodic:2, project:8, "
-    "select:a,b; joined by +",
-    "exploration": "noise or uniform",
-    "recency": "what keeps a row from giving way: write, hit or never",
-    "epsilon_spread": "how many times larger or smaller an episode's own epsilon may be",
-    "hold": "the longest time that an exploratory action lasts (1: a step)",
-    "skip_worthless": "whether rows of the lowest value are nobody's neighbours: true or false",
-    "detour_cost": "what distance takes from a value; null: greedy is the nearest row",
-    "stitching": "whether steps take over what neighbours of the next state promise",
-    "correction": "the share by which a followed row's value moves to what it led to",
-    "temperature_unit": "return, or best: the temperature is a share of the best neighbour's value",
-    "timeouts": "end, or continue: all would go on as in the last tenth",
-}
 
+def add_settings(parser: argparse.ArgumentParser, agent: str) -> None:
+    """The settings of an agent, read off its constructor, as `--n-neighbors 3`."""
+    from scrubjay.agents.settings import settings_of
+    from scrubjay.embedding import Embedding
+    from scrubjay.registry import agent_spec
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """`--n-neighbors 3 --temperature=0.1` as arguments of the agent."""
-    group = parser.add_argument_group("settings of the agent, which overrule the preset")
-    for name, line in SETTINGS.items():
+    group = parser.add_argument_group(f"settings of {agent}, which overrule the preset")
+    for name, setting in settings_of(agent_spec(agent).load()).items():
+        if name == "seed":
+            continue
+        is_embedding = Embedding in setting.kinds
+        more = f" ({', '.join(EMBEDDINGS)}; joined by +)" if is_embedding else ""
         group.add_argument(
-            "--" + name.replace("_", "-"),
-            type=parse_embedding if name == "embedding" else parse_value,
+            flag(name),
+            type=parse_embedding if is_embedding else parse_value,
             default=argparse.SUPPRESS,
             metavar="VALUE",
-            help=line,
+            help=(setting.help + more).replace("%", "%%"),
         )
+
+
+def flag(name: str) -> str:
+    """The command-line spelling of a setting."""
+    return "--" + name.replace("_", "-")
 
 
 def whole(text: str) -> int:

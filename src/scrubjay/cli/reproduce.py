@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    from scrubjay.runs.launch import DEEP_AGENTS
+    from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget
     from scrubjay.studies.shared.workspace import Workspace
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     try:
         outcome = reproduce(arguments.name.lower(), workspace, arguments.jobs)
     except ImportError as error:
-        deep = [name for name in agents if name in METHODS and METHODS[name].agent in DEEP_AGENTS]
+        known = [METHODS[name].agent for name in agents if name in METHODS]
+        deep = [name for name in known if agent_spec(name).extra == "deep"]
         hint = " (or leave them out: --agents cec)" if deep else ""
         raise CommandError(f"{error}{hint}") from error
     for folder, reason in outcome.failed.items():

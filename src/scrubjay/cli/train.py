@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.main import INTERRUPTED, CommandError, add_trust_module, refuse
-from scrubjay.cli.options import SETTINGS, add_settings, whole
+from scrubjay.cli.options import add_settings, whole
 
 if TYPE_CHECKING:
-    from scrubjay.runs.launch import RunConfig
+    from scrubjay.runs.config import RunConfig
 
 EPILOG = """examples:
   scrubjay train cec GrowingTree --steps 20000
@@ -28,12 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     # what is not given is left out: the defaults are those of RunConfig
     add = partial(parser.add_argument, default=argparse.SUPPRESS)
-    add("agent", nargs="?", help="cec or cec-plus (sac and emac with the extra 'deep')")
+    from scrubjay.registry import agent_specs
+
+    specs = agent_specs().values()
+    own = ", ".join(spec.name for spec in specs if not spec.extra)
+    more = ", ".join(f"{spec.name} (extra {spec.extra})" for spec in specs if spec.extra)
+    add("agent", nargs="?", help=f"{own}; {more}; with --help, its settings")
     add("task", nargs="?", help="a Gymnasium id, a bare name or the paper's name")
     add("--steps", type=whole, metavar="N", help="training steps (default 100000)")
     add("--seed", type=whole, metavar="S", help="decides every random number (default 0)")
     add("--out", type=Path, metavar="RUN", help="(default runs/TASK/AGENT-PRESET-seed-SEED)")
-    add("--preset", metavar="NAME", help="of cec: paper, published or literal (default paper)")
+    add("--preset", metavar="NAME", help="the agent's settings for the task, by name")
     add("--n-envs", type=whole, metavar="N", help="environments stepped together (default 1)")
     add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
     add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",
@@ -47,7 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     add("--resume", type=Path, metavar="RUN", help="continue this run instead")
     add_trust_module(parser)
-    add_settings(parser)
+
+
+def add_agent_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """The settings of the agent that is named, which only its own class knows."""
+    from scrubjay.registry import agent_specs
+
+    named = [word.lower() for word in given if word.lower() in agent_specs()]
+    if named:
+        add_settings(parser, named[0])
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -80,17 +93,19 @@ def _refuse_more(given: Mapping[str, Any]) -> None:
 
 
 def _config(given: Mapping[str, Any]) -> "RunConfig":
-    from scrubjay.runs.launch import DEEP_AGENTS, RunConfig
+    from scrubjay.agents.settings import settings_of
+    from scrubjay.registry import agent_spec
+    from scrubjay.runs.config import RunConfig
 
     entries = {entry.name for entry in fields(RunConfig)} & given.keys()
-    options = {name: given[name] for name in SETTINGS if name in given}
     try:
-        config = RunConfig(**{name: given[name] for name in entries}, options=options)
+        settings = settings_of(agent_spec(given["agent"]).load())
+        options = {name: given[name] for name in settings if name in given and name != "seed"}
+        for name, value in options.items():
+            settings[name].checked(value)
+        return RunConfig(**{name: given[name] for name in entries}, options=options)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    if options and config.agent in DEEP_AGENTS:
-        raise CommandError(f"{config.agent} has no settings here; {', '.join(options)} came")
-    return config
 
 
 def _default_folder(config: "RunConfig") -> Path:

@@ -23,6 +23,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from scrubjay.agents.settings import settings_of
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
+from scrubjay.memory import EpisodicMemory
 from scrubjay.training import EpisodeRecord, Evaluator, Logger, Plan, RunFolder, Session
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.progress import open_progress
@@ -79,9 +80,19 @@ class DeepAgent(ABC):
         self.n_episodes = 0
         self.logger = Logger()
 
+    @classmethod
+    def preset(cls, task: str, name: str) -> dict[str, Any]:  # noqa: ARG003
+        """The settings for a task by name."""
+        return {}
+
     @abstractmethod
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
         """The Stable-Baselines3 model with the agent's settings."""
+
+    @property
+    def memories(self) -> dict[str, EpisodicMemory]:
+        """The method's episodic memories by name, if it has any."""
+        return {}
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -252,7 +263,7 @@ class DeepAgent(ABC):
             )
         agent = cls.__new__(cls)
         custom = None if env is not None else cls.without_buffer()
-        agent._adopt(cls.model_class.load(path, env=env, device="cpu", custom_objects=custom))
+        agent._adopt(cls.model_class.load(Path(path), env=env, device="cpu", custom_objects=custom))
         agent.n_episodes = int(agent.model._episode_num)
         return agent
 

@@ -18,6 +18,7 @@ from scrubjay.deep.base import DeepAgent, policy_for
 from scrubjay.deep.episodes import NumberedEpisodes
 from scrubjay.deep.pair_memory import PairMemory
 from scrubjay.deep.replay import DictEpisodicReplayBuffer, EpisodicReplayBuffer
+from scrubjay.memory import EpisodicMemory
 
 
 class EMAC(DDPG):
@@ -196,14 +197,23 @@ class EMACAgent(DeepAgent):
     ) -> None:
         super().__init__(env, locals())
 
+    @classmethod
+    def preset(cls, task: str, name: str) -> dict[str, Any]:
+        return preset(task, name)
+
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
         return EMAC(policy_for(env), env, device="cpu", **self.config())
 
     @property
     def memory(self) -> PairMemory:
         """The model's memory."""
-        memory: PairMemory = self.model.memory
+        model: Any = self.model
+        memory: PairMemory = model.memory
         return memory
+
+    @property
+    def memories(self) -> dict[str, EpisodicMemory]:
+        return {"memory": self.memory.rows}
 
     def metrics(self, totals: Any) -> dict[str, float | None]:
         rows = self.memory.rows

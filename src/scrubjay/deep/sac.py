@@ -48,6 +48,10 @@ class SAC(DeepAgent):
     ) -> None:
         super().__init__(env, locals())
 
+    @classmethod
+    def preset(cls, task: str, name: str) -> dict[str, Any]:
+        return preset(task, name)
+
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
         more: dict[str, Any] = {}
         if self.hindsight:

@@ -1,184 +1,96 @@
-"""Start, resume and load runs by name: what the command line and sweeps do."""
+"""Start, resume and load runs: what the command line, sweeps and Python do."""
 
-import difflib
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict
 from os import PathLike
 from typing import Any
 
-import gymnasium
-
-from scrubjay.agents import CEC, CECPlus, MemoryAgent
-from scrubjay.embedding import load_embedding
-from scrubjay.envs.catalog import find_task
-from scrubjay.memory import read_archive
+from scrubjay.agents.files import read_training
 from scrubjay.optional import require
-from scrubjay.runs.presets import PRESETS, preset
-from scrubjay.runs.stale_index import StaleIndexCEC
-from scrubjay.training import RunFolder, RunFolderError, train
-
-MEMORY_AGENTS: dict[str, type[MemoryAgent]] = {
-    "cec": CEC,
-    "cec-plus": CECPlus,
-    "cec-stale": StaleIndexCEC,
-}
-DEEP_AGENTS = ("sac", "emac")
-AGENTS = (*MEMORY_AGENTS, *DEEP_AGENTS)
-# "paper" is for SAC and EMAC what their authors, or those of the paper, gave to them
-PRESETS_OF = {
-    "cec": PRESETS,
-    "cec-plus": ("default",),
-    "cec-stale": PRESETS,
-    "sac": ("paper", "defaults", "her"),
-    "emac": ("paper",),
-}
-LEAST = {
-    "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
-    "checkpoint_freq": 0,
-}  # fmt: skip
+from scrubjay.runs.config import RunConfig
+from scrubjay.training import RunFolder, RunFolderError
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """Everything that decides a run; `options` overrules single settings of the preset.
+def start(
+    config: RunConfig, out: str | PathLike[str], command: str = "", *, progress_bar: bool = False
+) -> Any:
+    """Run a new run to its end.
 
-    Without a preset it is the agent's first: "paper", or "default" where the paper has none.
+    Args:
+        config: What decides the run.
+        out: The run folder, which must not hold a run yet.
+        command: The command that started it, for the record.
+        progress_bar: Whether to show progress.
+
+    Returns:
+        The trained agent.
     """
-
-    agent: str
-    task: str
-    preset: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    task_options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    steps: int = 100_000
-    n_envs: int = 1
-    eval_freq: int = 5_000
-    n_eval_episodes: int = 10
-    log_freq: int = 1_000
-    checkpoint_freq: int = 10_000
-    checkpoint_steps: tuple[int, ...] = ()
-    tensorboard: bool = False
-    max_episode_steps: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "agent", _known("agent", self.agent, AGENTS))
-        presets = PRESETS_OF[self.agent]
-        object.__setattr__(self, "preset", _known("preset", self.preset or presets[0], presets))
-        object.__setattr__(self, "task", find_task(self.task))
-        object.__setattr__(self, "checkpoint_steps", tuple(self.checkpoint_steps))
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is at least {least}; {getattr(self, name)} came")
-        if self.agent in DEEP_AGENTS and self.n_envs != 1:
-            raise ValueError(
-                f"{self.agent} trains on one environment here: expected n_envs=1, got {self.n_envs}"
-            )
-        if self.max_episode_steps is not None and self.max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps is at least 1; {self.max_episode_steps} came")
-        if min(self.checkpoint_steps, default=1) < 1:
-            raise ValueError(f"checkpoint_steps are at least 1; {self.checkpoint_steps} came")
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "RunConfig":
-        known = {entry.name for entry in fields(cls)}
-        entries = {name: value for name, value in content.items() if name in known}
-        if entries.get("agent") in DEEP_AGENTS:
-            entries["n_envs"] = 1  # 0.1.0 recorded what was asked for, and used one environment
-        return cls(**entries)
-
-    def make_env(self) -> gymnasium.Env[Any, Any]:
-        return gymnasium.make(
-            self.task, max_episode_steps=self.max_episode_steps, **self.task_options
-        )
-
-    def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
-        return self.make_env() if self.eval_freq else None
-
-    def make_training_env(self) -> Any:
-        if self.n_envs == 1:
-            return self.make_env()
-        return gymnasium.make_vec(
-            self.task,
-            num_envs=self.n_envs,
-            vectorization_mode="sync",
-            vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
-            **self.task_options,
-        )
-
-    def make_agent(self, env: Any) -> MemoryAgent:
-        settings = {} if self.agent == "cec-plus" else preset(self.task, self.preset)
-        arguments = {**settings, **self.options, "seed": self.seed}
-        if isinstance(arguments.get("embedding"), Mapping):
-            arguments["embedding"] = load_embedding(arguments["embedding"])
-        return MEMORY_AGENTS[self.agent](env, **arguments)
-
-
-def _known(what: str, name: str, names: Sequence[str]) -> str:
-    """The name in its own case, or an error that suggests the nearest one."""
-    if name.lower() in names:
-        return name.lower()
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise ValueError(f"there is no {what} {name!r}{hint} (there are {', '.join(names)})")
-
-
-def start(config: RunConfig, out: str | PathLike[str], command: str = "", **show: Any) -> Any:
-    """Run a new run to its end and return the trained agent. `show`: progress_bar."""
     check_extras(config)
-    if config.agent in DEEP_AGENTS:
-        return _deep().start(config, out, command, **show)
     env, eval_env = config.make_training_env(), config.make_eval_env()
     agent = config.make_agent(env)
     with RunFolder.create(out, _as_json(config, agent), command) as folder:
-        return _run(agent, env, eval_env, config, folder, **show)
+        return _run(agent, eval_env, config, folder, progress_bar)
 
 
-def resume(path: str | PathLike[str], *, trust_module: bool = False, **show: Any) -> Any:
+def resume(
+    path: str | PathLike[str],
+    *,
+    env: Any = None,
+    eval_env: Any = None,
+    trust_module: bool = False,
+    progress_bar: bool = False,
+) -> Any:
     """Continue a run from its last checkpoint, bit for bit as if it had never stopped.
+
+    A run of a method that is not resumable begins again; one that is finished is only loaded.
 
     Args:
         path: The run folder.
+        env: The training environment, where the folder does not say how to make it.
+        eval_env: The evaluation environment, likewise.
         trust_module: Whether a module that the run's task names ("module:Env-v0") may be imported.
-        show: `progress_bar`.
+        progress_bar: Whether to show progress.
 
     Returns:
         The trained agent.
     """
     with RunFolder.open(path, for_writing=True) as folder:
-        config = _config_of(folder)
-        if "eval_freq" not in folder.config:
-            raise RunFolderError(
-                f"{path} was started from Python, which alone knows its environments: go on there"
-            )
+        config = config_of(folder)
         check_extras(config)
-        check_module(path, config, trust_module)
-        if config.agent in DEEP_AGENTS:
-            return _deep().restart(config, folder, **show)
-        return _resume(config, folder, **show)
+        if env is None:
+            if not config.task:
+                raise RunFolderError(
+                    f"{path} was started from Python, which alone knows its environment: pass it, "
+                    "as in scrubjay.resume(path, env=env, eval_env=eval_env)"
+                )
+            check_module(path, config, trust_module)
+            env, eval_env = config.make_training_env(), config.make_eval_env()
+        method = config.spec.load()
+        if folder.manifest.get("status") == "finished" and not method.resumable:
+            return load_checkpoint(folder, config, "last")
+        if method.resumable:
+            agent, state = _restored(config, folder, env)
+            folder.cut(agent.num_timesteps)
+            folder.update(status="running", finished=None)
+            return _run(agent, eval_env, config, folder, progress_bar, training_state=state)
+        agent = config.make_agent(env)
+        folder.restart(folder.config, folder.manifest.get("command", ""))
+        return _run(agent, eval_env, config, folder, progress_bar)
 
 
-def _resume(config: RunConfig, folder: RunFolder, **show: Any) -> MemoryAgent:
-    env, eval_env = config.make_training_env(), config.make_eval_env()
+def _restored(config: RunConfig, folder: RunFolder, env: Any) -> tuple[Any, dict[str, Any]]:
+    """The agent of the last checkpoint, or a new one if the run was killed before its first."""
     checkpoint = folder.checkpoint("last")
     if not checkpoint.exists():
-        # killed before its first checkpoint: begin again
-        agent, state = config.make_agent(env), None
-    else:
-        agent = MEMORY_AGENTS[config.agent].load(checkpoint, env)
-        state = read_archive(checkpoint, "agent")[0]["training"]
-    folder.cut(agent.num_timesteps)
-    folder.update(status="running", finished=None)
-    return _run(agent, env, eval_env, config, folder, training_state=state, **show)
+        return config.make_agent(env), {}
+    return config.spec.load().load(checkpoint, env), read_training(checkpoint)
 
 
 def check_extras(config: RunConfig) -> None:
     """Refuse a run that needs packages which are not installed, before anything is created."""
     if config.tensorboard:
         require("tensorboard", "tensorboard")
-    if config.agent in DEEP_AGENTS:
-        _deep()
+    config.spec.load()
 
 
 def check_module(path: str | PathLike[str], config: RunConfig, trust_module: bool) -> None:
@@ -203,19 +115,35 @@ def check_module(path: str | PathLike[str], config: RunConfig, trust_module: boo
 
 
 def load_agent(path: str | PathLike[str], checkpoint: str = "last") -> tuple[Any, RunConfig]:
-    """The trained agent of a run, and the run's configuration."""
+    """The trained agent of a run, and the run's configuration.
+
+    Args:
+        path: The run folder.
+        checkpoint: "last", "best" or "step-N".
+
+    Returns:
+        The agent, to predict with, and the configuration.
+    """
     folder = RunFolder.open(path)
-    config = _config_of(folder)
-    if config.agent in DEEP_AGENTS:
-        return _deep().load(config, folder, checkpoint), config
-    file = folder.checkpoint(checkpoint)
+    config = config_of(folder)
+    return load_checkpoint(folder, config, checkpoint), config
+
+
+def load_checkpoint(folder: RunFolder, config: RunConfig, checkpoint: str) -> Any:
+    """The agent of a checkpoint in a run folder of ours."""
+    method = config.spec.load()
+    file = folder.checkpoint(checkpoint, method.suffix)
     if not file.exists():
-        known = sorted(found.stem for found in file.parent.glob("*.scrub"))
-        raise RunFolderError(f"{path} has no checkpoint {checkpoint!r}; it has {known}")
-    return MEMORY_AGENTS[config.agent].load(file), config
+        known = sorted(found.stem for found in file.parent.glob(f"*{method.suffix}"))
+        raise RunFolderError(f"{folder.path} has no checkpoint {checkpoint!r}; it has {known}")
+    agent = method.load(file) if method.resumable else method.load(file, trusted=True)
+    if not method.resumable:
+        agent.n_episodes = int(folder.manifest.get("episodes", 0))
+    return agent
 
 
-def _config_of(folder: RunFolder) -> RunConfig:
+def config_of(folder: RunFolder) -> RunConfig:
+    """The configuration of a run folder."""
     try:
         return RunConfig.from_json(folder.config)
     except (TypeError, ValueError, AttributeError) as error:
@@ -225,35 +153,34 @@ def _config_of(folder: RunFolder) -> RunConfig:
 
 
 def _run(
-    agent: MemoryAgent, env: Any, eval_env: Any, config: RunConfig, folder: RunFolder, **show: Any
-) -> MemoryAgent:
-    train(
-        agent,
-        env,
-        total_timesteps=max(config.steps - agent.num_timesteps, 0),
+    agent: Any,
+    eval_env: Any,
+    config: RunConfig,
+    folder: RunFolder,
+    progress_bar: bool,
+    **resumed: Any,
+) -> Any:
+    budget: dict[str, Any] = {"total_timesteps": max(config.steps - agent.num_timesteps, 0)}
+    if config.episodes is not None:
+        budget = {"total_episodes": max(config.episodes - agent.n_episodes, 0)}
+    return agent.learn(
+        **budget,
+        progress_bar=progress_bar,
         run_folder=folder,
         eval_env=eval_env,
-        eval_freq=config.eval_freq,
+        eval_freq=config.eval_freq if eval_env is not None else 0,
         n_eval_episodes=config.n_eval_episodes,
         max_episode_steps=config.max_episode_steps,
         log_freq=config.log_freq,
         checkpoint_freq=config.checkpoint_freq,
         checkpoint_steps=config.checkpoint_steps,
         tensorboard=config.tensorboard,
-        **show,
+        **resumed,
     )
-    return agent
 
 
-def _as_json(config: RunConfig, agent: MemoryAgent) -> dict[str, Any]:
+def _as_json(config: RunConfig, agent: Any) -> dict[str, Any]:
     """The configuration with every option spelled out, whatever a preset may say one day."""
     options = agent.config()
     options.pop("seed")
     return {**asdict(config), "options": options, "start_timestep": 0}
-
-
-def _deep() -> Any:
-    """The launcher of networks, imported only when one is asked for: it needs an extra."""
-    from scrubjay.deep import launch
-
-    return launch

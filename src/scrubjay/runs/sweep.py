@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from scrubjay.envs.catalog import short_task
-from scrubjay.runs.launch import MEMORY_AGENTS, RunConfig, check_extras
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import check_extras
 from scrubjay.runs.sweep_display import open_display
 from scrubjay.runs.worker import BUSY, FINISHED, INTERRUPTED, standing
 from scrubjay.training.lock import is_held
@@ -113,8 +114,7 @@ def prepare(configs: Iterable[RunConfig]) -> None:
         check_extras(config)
     for config in {(config.agent, config.task): config for config in configs}.values():
         env = config.make_env()
-        if config.agent in MEMORY_AGENTS:
-            config.make_agent(env).warm_up()
+        config.make_agent(env).warm_up()
         env.close()
     seconds = time.perf_counter() - begin
     if seconds > 5:

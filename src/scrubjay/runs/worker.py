@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scrubjay.runs.launch import MEMORY_AGENTS, RunConfig, resume, start
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import resume, start
 from scrubjay.training.errors import LockedError, RunExistsError, RunFolderError
 from scrubjay.training.run_folder import read_json
 
@@ -43,9 +44,7 @@ def work(folder: Path, config: RunConfig, command: str) -> None:
 
 
 def spelled_out(config: RunConfig) -> dict[str, Any]:
-    """Every option of the agent, whatever the preset leaves unsaid (empty for deep agents)."""
-    if config.agent not in MEMORY_AGENTS:
-        return {}
+    """Every option of the agent, whatever the preset leaves unsaid."""
     plain = replace(config, seed=0, steps=0, checkpoint_steps=())
     return dict(_spelled_out(json.dumps(asdict(plain), sort_keys=True)))
 
@@ -72,9 +71,6 @@ def _check_same(folder: Path, config: RunConfig) -> None:
             f"{folder} holds a run that this version cannot make ({error}): move it away"
         ) from error
     wanted = _comparable(config)
-    # a deep run spells out its settings itself; here only what was asked for is known
-    names = wanted["options"] if config.agent not in MEMORY_AGENTS else there["options"]
-    there["options"] = {name: there["options"].get(name) for name in names}
     different = [
         f"{name} is {there[name]} there, {wanted[name]} is wanted"
         for name in wanted

@@ -21,7 +21,7 @@ from scrubjay.analysis.tables import markdown
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import add_caption, open_figure
 from scrubjay.figures.saving import save_figure
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.plus_cases import FULL, PAPER, Arm, Case, seeds_of
 from scrubjay.studies.shared.workspace import Workspace
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from scrubjay.analysis.curves import evaluation_curve, progress_curve
 from scrubjay.analysis.groups import Group
 from scrubjay.figures.curves import learning_curves
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import CAPACITIES, run_config
 from scrubjay.studies.shared.workspace import Workspace
 

@@ -8,7 +8,7 @@ from scrubjay.analysis.curves import evaluation_curve
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.results import save_result
 from scrubjay.analysis.tables import markdown, summary_at
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import COMPARED_STEPS, run_config
 from scrubjay.studies.shared.panels import draw_panels, task_curves
 from scrubjay.studies.shared.workspace import Workspace

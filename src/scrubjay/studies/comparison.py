@@ -6,7 +6,7 @@ from scrubjay.analysis.curves import evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.results import save_result
 from scrubjay.analysis.tables import markdown, summary_at
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import COMPARED_STEPS, METHODS, PAPER_TASKS, paper_name
 from scrubjay.studies.shared.paper_values import CURVES, TOY_LENGTH
 from scrubjay.studies.shared.workspace import Workspace

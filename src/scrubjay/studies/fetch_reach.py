@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.panels import draw_curves_of, plan_curves
 from scrubjay.studies.shared.workspace import Workspace
 

@@ -8,7 +8,7 @@ from scrubjay.analysis.groups import Group
 from scrubjay.figures.curves import Drawing
 from scrubjay.figures.layout import add_caption, add_legend, open_figure
 from scrubjay.figures.style import colour_of, in_order
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import PAPER_METHODS, PAPER_TASKS, paper_name
 from scrubjay.studies.shared.workspace import Workspace
 

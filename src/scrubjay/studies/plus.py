@@ -10,7 +10,7 @@ from scrubjay.analysis.groups import Group
 from scrubjay.analysis.results import save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.figures.curves import learning_curves
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case, seeds_of
 from scrubjay.studies.shared.workspace import Workspace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.figures.layout import check_plots
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import SweepResult, sweep
 from scrubjay.studies import ALL, EXPERIMENTS, WITHOUT_FIGURES
 from scrubjay.studies.shared.methods import METHODS

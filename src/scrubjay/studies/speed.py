@@ -10,7 +10,7 @@ from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import RunData
 from scrubjay.analysis.results import save_result
 from scrubjay.analysis.tables import markdown
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import DRAWN, METHODS, PAPER_METHODS
 from scrubjay.studies.shared.workspace import Workspace
 

@@ -6,12 +6,12 @@ from typing import Any
 import gymnasium
 
 from scrubjay.agents import CEC
+from scrubjay.agents.cec import PROJECTION_DIM, preset, settings_of_task
 from scrubjay.analysis.results import save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.envs.catalog import find_task
 from scrubjay.envs.growing_tree import GOAL_DISTANCE
-from scrubjay.runs.launch import RunConfig
-from scrubjay.runs.presets import PROJECTION_DIM, preset, settings_of
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import PAPER_TASKS, paper_name
 from scrubjay.studies.shared.paper_values import DIMENSIONS, GROWING_TREE, HYPERPARAMETERS, OVERVIEW
 from scrubjay.studies.shared.workspace import Workspace
@@ -90,7 +90,7 @@ def growing_tree() -> list[Row]:
 def hyperparameters() -> list[Row]:
     rows = []
     for task in PAPER_TASKS:
-        settings = settings_of(find_task(task))
+        settings = settings_of_task(find_task(task))
         ours = (settings.k, settings.tau, settings.sigma, settings.n, settings.d)
         said = HYPERPARAMETERS.get(task)
         symbols = dict(zip(("k", "tau", "sigma", "n", "d"), ours, strict=True))

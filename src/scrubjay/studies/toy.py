@@ -10,7 +10,8 @@ from scrubjay.analysis.groups import Group
 from scrubjay.figures.curves import Drawing
 from scrubjay.figures.layout import add_caption, open_figure
 from scrubjay.figures.states import toy_panels
-from scrubjay.runs.launch import RunConfig, load_agent
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import load_agent
 from scrubjay.studies.shared.workspace import Workspace
 
 TASK = "GrowingTree"

@@ -10,7 +10,8 @@ from scrubjay.analysis.reading import RunData
 from scrubjay.figures.curves import Drawing
 from scrubjay.figures.layout import add_caption, open_figure
 from scrubjay.figures.states import Array, draw_goals, draw_value_arrows, maze_states, state_values
-from scrubjay.runs.launch import RunConfig, load_agent
+from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launch import load_agent
 from scrubjay.studies.shared.methods import METHODS
 from scrubjay.studies.shared.workspace import Workspace
 
@@ -68,7 +69,7 @@ def values_of(run: RunData, step: int, states: Array) -> Array:
     from scrubjay.deep import values as critics
 
     observations = states.astype(agent.observation_space.dtype)
-    return np.asarray(critics.state_values(agent, observations), dtype=np.float64)
+    return np.asarray(critics.state_values(agent.model, observations), dtype=np.float64)
 
 
 def _range(values: Array) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrubjay.envs.catalog import TASKS
-from scrubjay.runs.launch import DEEP_AGENTS, RunConfig
+from scrubjay.registry import agent_spec
+from scrubjay.runs.config import RunConfig
 
 MAZES = ("PointUMaze", "Point4Rooms")
 SAFEXP = ("SafexpPointGoal", "SafexpCarGoal")
@@ -122,7 +123,7 @@ class Budget:
         """The steps of which a checkpoint is kept, for the figures that look into memories."""
         if task == "GrowingTree":
             shares = [i / 10 for i in range(1, 11)]
-        elif task == "PointUMaze" or agent in DEEP_AGENTS:
+        elif task == "PointUMaze" or agent_spec(agent).extra == "deep":
             shares = [0.05, 0.5, 1.0]
         else:
             shares = []

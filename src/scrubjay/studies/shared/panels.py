@@ -8,7 +8,7 @@ from scrubjay.analysis.curves import BANDS, Curve, evaluation_curve
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import Drawing, learning_curves
 from scrubjay.figures.style import colour_of
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import DRAWN, METHODS, PAPER_METHODS, paper_name
 from scrubjay.studies.shared.paper_values import CURVES, STEP
 from scrubjay.studies.shared.workspace import Workspace

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.analysis.groups import Group
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies.shared.methods import SAFEXP
 from scrubjay.studies.shared.workspace import Workspace

@@ -9,7 +9,7 @@ from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
 from scrubjay.figures.curves import Drawing
 from scrubjay.figures.saving import save_figure
-from scrubjay.runs.launch import RunConfig
+from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies.shared.methods import METHODS, Budget, paper_name, run_config
 from scrubjay.training.errors import RunError

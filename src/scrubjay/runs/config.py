@@ -1,0 +1,142 @@
+"""What decides a run: method, task, settings, seed, budget."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import gymnasium
+
+from scrubjay.agents.files import upgraded
+from scrubjay.envs.catalog import find_task
+from scrubjay.registry import AgentSpec, agent_spec
+
+LEAST = {
+    "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
+    "checkpoint_freq": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run.
+
+    Attributes:
+        agent: The method's name.
+        task: A Gymnasium id, a bare name or the paper's name; "" if only its maker knows it.
+        preset: The method's settings for the task, by name; the method's first one if not given.
+        options: Settings that overrule the preset's.
+        task_options: Arguments of the task.
+        seed: Decides every random number.
+        steps: Training steps.
+        episodes: Training episodes, in place of steps.
+        n_envs: Environments that are stepped together.
+        eval_freq: Steps between evaluations, 0: never.
+        n_eval_episodes: Episodes of an evaluation.
+        log_freq: Steps between rows of progress.csv.
+        checkpoint_freq: Steps between checkpoints.
+        checkpoint_steps: Steps whose checkpoints are kept for good.
+        tensorboard: Whether to write TensorBoard's files.
+        max_episode_steps: Where longer episodes are ended as time-outs.
+    """
+
+    agent: str
+    task: str
+    preset: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    task_options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    steps: int = 100_000
+    episodes: int | None = None
+    n_envs: int = 1
+    eval_freq: int = 5_000
+    n_eval_episodes: int = 10
+    log_freq: int = 1_000
+    checkpoint_freq: int = 10_000
+    checkpoint_steps: tuple[int, ...] = ()
+    tensorboard: bool = False
+    max_episode_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        spec = agent_spec(self.agent)
+        self._set("agent", spec.name)
+        self._set("preset", _known("preset", self.preset or spec.presets[0], spec.presets))
+        if self.task:
+            self._set("task", find_task(self.task))
+        self._set("checkpoint_steps", tuple(self.checkpoint_steps))
+        for name, least in LEAST.items():
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"expected {name} to be at least {least}, got {getattr(self, name)}"
+                )
+        if self.n_envs != 1 and not spec.vectors:
+            raise ValueError(
+                f"{self.agent} trains on one environment here: expected n_envs=1, got {self.n_envs}"
+            )
+        if self.max_episode_steps is not None and self.max_episode_steps < 1:
+            raise ValueError(
+                f"expected max_episode_steps to be at least 1, got {self.max_episode_steps}"
+            )
+        if min(self.checkpoint_steps, default=1) < 1:
+            raise ValueError(
+                f"expected checkpoint_steps of at least 1, got {self.checkpoint_steps}"
+            )
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def spec(self) -> AgentSpec:
+        """The method."""
+        return agent_spec(self.agent)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "RunConfig":
+        """The configuration of a run folder's config.json, of this or an older version."""
+        known = {entry.name for entry in fields(cls)}
+        entries = {name: value for name, value in content.items() if name in known}
+        entries["task"] = entries.get("task") or ""
+        agent, options = upgraded(str(entries.get("agent")), entries.get("options") or {})
+        if agent != entries.get("agent"):
+            entries["preset"] = ""  # those of the method that it was
+        entries |= {"agent": agent, "options": options}
+        if not agent_spec(agent).vectors:
+            entries["n_envs"] = 1  # 0.1.0 recorded what was asked for, and used one environment
+        return cls(**entries)
+
+    def make_env(self) -> gymnasium.Env[Any, Any]:
+        """The task, with its options."""
+        return gymnasium.make(
+            self.task, max_episode_steps=self.max_episode_steps, **self.task_options
+        )
+
+    def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
+        """An environment of its own for evaluation, if there is any."""
+        return self.make_env() if self.eval_freq else None
+
+    def make_training_env(self) -> Any:
+        """The environment, or the vector environment, to train on."""
+        if self.n_envs == 1:
+            return self.make_env()
+        return gymnasium.make_vec(
+            self.task,
+            num_envs=self.n_envs,
+            vectorization_mode="sync",
+            vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
+            **self.task_options,
+        )
+
+    def make_agent(self, env: Any) -> Any:
+        """The agent, with the preset's settings and the options."""
+        method = self.spec.load()
+        settings = method.preset(self.task, self.preset)
+        return method(env, **{**settings, **self.options, "seed": self.seed})
+
+
+def _known(what: str, name: str, names: Sequence[str]) -> str:
+    """The name in its own case, or an error that suggests the nearest one."""
+    if name.lower() in names:
+        return name.lower()
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ValueError(f"there is no {what} {name!r}{hint} (there are {', '.join(names)})")
