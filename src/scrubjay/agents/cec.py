@@ -246,7 +246,8 @@ class CEC(MemoryAgent):
         """Warn once when too many decisions find no neighbour: the scale is wrong."""
         # a random step was not asked for a neighbour to follow
         searched = experience.trace[:, CHOICE] != Choice.UNIFORM
-        self._scale_check.add(experience.numbers[searched, DISTANCE], self.radius)
+        distances = experience.numbers[searched, DISTANCE]
+        self._scale_check.add(distances, self.radius, len(searched))
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         return {

@@ -554,7 +554,8 @@ class CECPlus(MemoryAgent):
         """Warn once when too many decisions find no neighbour, if the threshold was given."""
         if self.distance_threshold != "step":
             searched = experience.trace[:, CHOICE] != Choice.UNIFORM
-            self._scale_check.add(experience.numbers[searched, DISTANCE], self.radius)
+            distances = experience.numbers[searched, DISTANCE]
+            self._scale_check.add(distances, self.radius, len(searched))
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         return {

@@ -12,7 +12,7 @@ from scrubjay.agents.recorder import DISTANCE, NOT_SEARCHED, WEIGHT, Floats
 from scrubjay.compiled import compiled
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, tree_size
 
-WINDOW = 5000  # decisions
+WINDOW = 5000  # steps
 SAMPLED = 16  # of so many steps without a neighbour, one measures how far the nearest row is
 
 
@@ -56,8 +56,8 @@ class ScaleCheck:
         self._too_many = 0.9
         self._warned = False
 
-    def add(self, distances: npt.NDArray[np.float64], radius: float) -> None:
-        """The nearest distances of one episode's decisions.
+    def add(self, distances: npt.NDArray[np.float64], radius: float, n_steps: int) -> None:
+        """The nearest distances of those of an episode's `n_steps` that looked for a neighbour.
 
         Infinite: nothing was searched; NaN: beyond the radius and not measured.
         """
@@ -71,7 +71,7 @@ class ScaleCheck:
             self._too_many = max(0.4, self._too_many - 0.1)
 
     def _check(self, distances: npt.NDArray[np.float64], radius: float) -> None:
-        alone = float(np.mean(~(distances <= radius)))
+        alone = float(np.mean(~(distances <= radius))) if len(distances) else 0.0
         if alone < self._too_many:
             return
         self._warned = True
