@@ -64,7 +64,7 @@ class ScaleCheck:
         if self._warned:
             return
         self._distances.append(distances[~np.isinf(distances)])
-        self._count += len(self._distances[-1])
+        self._count += n_steps
         if self._count >= WINDOW:
             self._check(np.concatenate(self._distances), radius)
             self._distances, self._count = [], 0
