@@ -51,6 +51,11 @@ class Parser(argparse.ArgumentParser):
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=layout, allow_abbrev=False, **settings)
 
+    @property
+    def flags(self) -> list[str]:
+        """All options, those of argument groups included."""
+        return list(self._option_string_actions)
+
     def error(self, message: str) -> NoReturn:
         raise CommandError(message)
 
@@ -66,7 +71,7 @@ def build_parser(command: str) -> Parser:
         sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
         if name == command:
             importlib.import_module(f"scrubjay.cli.{module}").add_arguments(sub)
-            sub.set_defaults(flags=list(sub._option_string_actions))
+            sub.set_defaults(flags=sub.flags)
     return parser
 
 
