@@ -36,12 +36,12 @@ Repeat = Callable[[], float]  # runs once, returns microseconds per unit of work
 class Replay(gymnasium.Env[Any, Any]):
     """Plays a recorded walk back, whatever the action; a reward ends every episode."""
 
-    def __init__(self, dim: int, seed: int = 0) -> None:
+    def __init__(self, dim: int, seed: int = 0, walk: Any = None) -> None:
         from benchmarks.common import random_walk
 
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (dim,), np.float64)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self._walk = list(random_walk(20_000, dim, seed))
+        self._walk = list(random_walk(20_000, dim, seed) if walk is None else walk)
         self._at, self._left = 0, EPISODE
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:  # noqa: ARG002
@@ -126,6 +126,26 @@ def cec_plus(n_rows: int, dim: int) -> Repeat:
     import scrubjay
 
     return training(filled(scrubjay.CECPlus, Replay(dim), n_rows, dim))
+
+
+def sensors(n_steps: int) -> Repeat:
+    """CECPlus on the 24 sensors of SafexpPointGoal, replayed, after that many steps."""
+    import scrubjay
+
+    env = gymnasium.make("scrubjay/SafexpPointGoal-v0", start_noise=True)
+    rng, walk = np.random.default_rng(0), []
+    while len(walk) < n_steps:
+        observation, _ = env.reset(seed=len(walk))
+        over = False
+        while not over:
+            if len(walk) % 20 == 0:
+                action = rng.uniform(-1, 1, 2).astype(np.float32)
+            walk.append(np.asarray(observation, np.float64))
+            observation, _, terminated, truncated, _ = env.step(action)
+            over = terminated or truncated
+    agent = scrubjay.CECPlus(Replay(len(walk[0]), walk=walk), seed=0)
+    agent.learn(n_steps)
+    return training(agent, 1000)
 
 
 def lanes(kind: str, n_rows: int, dim: int = 3) -> Repeat:
@@ -228,7 +248,7 @@ SCENARIOS: dict[str, Callable[[], Repeat]] = {
     "agent and loop, running normaliser, 10^5 rows": lambda: cec(100_000, "RunningNormalizer"),
     "CECPlus, 3 dimensions, 10^4 rows": lambda: cec_plus(10_000, 3),
     "CECPlus, 3 dimensions, 10^5 rows": lambda: cec_plus(100_000, 3),
-    "CECPlus, 24 dimensions, 7,500 rows": lambda: cec_plus(7_500, 24),
+    "CECPlus, 24 sensors of PointGoal, 8,000 steps": lambda: sensors(8_000),
     "CECPlus, episodes of 5 steps, 10^4 rows": lambda: episodes(10_000),
     "CECPlus, episodes of 5 steps, 10^5 rows": lambda: episodes(100_000),
     "16 lanes, CEC, 10^5 rows": lambda: lanes("CEC", 100_000),

@@ -195,7 +195,7 @@ def test_defect_11_the_median_distance_is_a_number_in_short_episodes():
 def test_defect_11_the_warning_does_without_a_median_it_does_not_know():
     check = ScaleCheck()
     with pytest.warns(UserWarning, match=r"no neighbour within 0\.1: scale the observations"):
-        check.add(np.full(5000, np.nan), 0.1)
+        check.add(np.full(5000, np.nan), 0.1, 5000)
 
 
 def test_defect_11_the_share_without_neighbour_is_of_the_steps_that_looked():

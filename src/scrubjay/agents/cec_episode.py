@@ -200,7 +200,7 @@ class CECEpisode:
             n = len(self._rewards)
             # a random step looks for neighbours within a part of the radius only
             looked = self._arrays.choices[:n] != Choice.UNIFORM
-            agent._scale_check.add(self._arrays.distances[:n][looked], agent.radius)
+            agent._scale_check.add(self._arrays.distances[:n][looked], agent.radius, n)
 
     def _totals(self, outcomes: list[npt.NDArray[Any]], repeated: int) -> dict[str, float]:
         n = len(self._rewards)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-WINDOW = 5000  # decisions
+WINDOW = 5000  # steps
 
 
 class ScaleCheck:
@@ -22,22 +22,22 @@ class ScaleCheck:
         self._too_many = 0.9
         self._warned = False
 
-    def add(self, distances: npt.NDArray[np.float64], radius: float) -> None:
-        """The nearest distances of one episode's decisions.
+    def add(self, distances: npt.NDArray[np.float64], radius: float, n_steps: int) -> None:
+        """The nearest distances of those of an episode's `n_steps` that looked for a neighbour.
 
         Negative: nobody was asked; infinite: the memory was empty; NaN: beyond the radius.
         """
         if self._warned:
             return
         self._distances.append(distances[~np.isinf(distances) & ~(distances < 0)])
-        self._count += len(self._distances[-1])
+        self._count += n_steps
         if self._count >= WINDOW:
             self._check(np.concatenate(self._distances), radius)
             self._distances, self._count = [], 0
             self._too_many = max(0.4, self._too_many - 0.1)
 
     def _check(self, distances: npt.NDArray[np.float64], radius: float) -> None:
-        alone = float(np.mean(~(distances <= radius)))
+        alone = float(np.mean(~(distances <= radius))) if len(distances) else 0.0
         if alone < self._too_many:
             return
         self._warned = True
