@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("mujoco", "gymnasium_robotics", "imageio", "PIL", "matplotlib", "tensorboard", "torch",
-          "stable_baselines3", "scipy", "pandas", "pytest")  # fmt: skip
+EXTRAS = ("mujoco", "gymnasium_robotics", "imageio", "PIL", "matplotlib", "jinja2", "tensorboard",
+          "torch", "stable_baselines3", "scipy", "pandas", "pytest")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     }
     assert "scrubjay/py.typed" in names
     assert any(name.endswith("licenses/NOTICE") for name in names)
-    sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    kinds = ("*.py", "*.html", "*.css", "*.js")
+    files = [path for kind in kinds for path in (ROOT / "src").rglob(kind)]
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in files}
+    assert "scrubjay/report/templates/page.html" in sources
     assert sources <= set(names)
 
 
@@ -82,7 +85,7 @@ def test_the_command_line(call):
     done = call("scrubjay", "train", "cec", "GrowingTree", "--steps", "2000", "--out", "run")
     assert done.returncode == 0, done.stderr
     assert "done: 2," in done.stdout
-    for words in (["evaluate", "run"], ["inspect", "run"], ["report", "run"], ["doctor"]):
+    for words in (["evaluate", "run"], ["inspect", "run"], ["doctor"]):
         done = call("scrubjay", *words)
         assert done.returncode == 0, done.stderr
         assert done.stdout
@@ -104,6 +107,7 @@ def test_tasks_are_listed_with_what_they_need(call):
         ("train cec FetchReach --out new", "mujoco", "mujoco"),
         ("train sac GrowingTree --out new", "torch", "deep"),
         ("train cec GrowingTree --tensorboard --out new", "tensorboard", "tensorboard"),
+        ("report run --out new.html", "jinja2", "plots"),
         ("watch PointUMaze --random --out new", "mujoco", "mujoco"),
         ("watch GrowingTree --random --out new.gif", "PIL", "mujoco"),
     ],

@@ -29,7 +29,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         if hasattr(kernel, "enable_caching"):  # a plain function where Numba is switched off
             # Numba raises RuntimeError where it finds no writable folder
             with contextlib.suppress(RuntimeError):
-                kernel._cache = SourceCache(function)
+                kernel._cache = SourceCache(function)  # noqa: SLF001  Numba has no public way
         return kernel
 
     return decorate
@@ -40,7 +40,7 @@ class SourceCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = stamp()
+        self._cache_file._source_stamp = stamp()  # noqa: SLF001  nor here
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

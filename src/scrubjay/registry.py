@@ -93,7 +93,7 @@ _SPECS = {
             actions=("Box",),
             extra="deep",
             summary="Episodic Memory Actor-Critic, a baseline",
-            presets=("paper", "uniform"),
+            presets=("paper",),
             vectors=False,
         ),
     )

@@ -3,16 +3,21 @@
 import base64
 import json
 import re
+import subprocess
+import sys
 import zlib
 from html.parser import HTMLParser
+from importlib import resources
 
+import jinja2
 import numpy as np
 import pytest
 
 from scrubjay.figures.raster import png
-from scrubjay.report.charts import number, script_json, ticks
-from scrubjay.report.markup import Markup, join, tag
+from scrubjay.report.charts import ticks
+from scrubjay.report.formatting import number
 from scrubjay.report.page import write_report
+from scrubjay.report.rendering import open_templates
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import start
 from scrubjay.training.errors import RunError
@@ -88,7 +93,7 @@ def test_the_page_needs_nothing_from_outside(make_run, report_of):
             assert attributes.get(name, "data:").startswith("data:")
     assert "url(" not in page.source
     assert "@import" not in page.source
-    assert "default-src 'none'" in page.source.replace("&#x27;", "'")
+    assert "default-src 'none'" in page.source
 
 
 def test_fewer_than_three_seeds_have_no_band_and_no_interval(make_run, report_of):
@@ -210,15 +215,49 @@ def test_damaged_trajectories_are_said(make_run, report_of):
     assert "Trajectories" not in page.headings()
 
 
-def test_markup_escapes_all_but_markup():
-    assert tag("b", "<&>", class_='"', data_x=None) == '<b class="&quot;">&lt;&amp;&gt;</b>'
-    assert join(["<", Markup("<br>")]) == "&lt;<br>"
+def render(template, value):
+    return open_templates().from_string(template).render(value=value)
+
+
+def test_templates_escape_what_they_are_given():
+    assert render('<b class="{{ value }}">{{ value }}</b>', "<'\">") == (
+        '<b class="&lt;&#39;&#34;&gt;">&lt;&#39;&#34;&gt;</b>'
+    )
 
 
 def test_script_data_cannot_end_its_element():
-    assert "</script" not in script_json({"x": "</script><script>"})
+    assert "</script" not in render("{{ value | tojson }}", {"x": "</script><script>"})
     with pytest.raises(ValueError, match="not JSON compliant"):
-        script_json(float("nan"))
+        render("{{ value | tojson }}", float("nan"))
+
+
+def test_a_name_that_a_template_does_not_know_is_an_error():
+    with pytest.raises(jinja2.UndefinedError, match="no attribute 'metod'"):
+        render("{{ value.metod }}", {"method": 1})
+
+
+def test_style_and_script_stand_in_the_page_as_they_are(make_run, report_of):
+    make_run("a")
+    _, page = report_of()
+    for name in ("page.css", "page.js"):
+        assert (resources.files("scrubjay.report") / "templates" / name).read_text() in page.source
+
+
+def test_without_jinja_the_extra_is_named_before_any_work(tmp_path):
+    program = f"""
+import sys
+sys.modules["jinja2"] = None
+from scrubjay.report.page import write_report
+from scrubjay.report.rendering import open_templates
+try:
+    write_report("no such runs", {str(tmp_path / "new" / "page.html")!r})
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    message = 'jinja2 is needed for this and is not installed: pip install "scrubjay[plots]"'
+    assert done.stdout.strip() == message
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scrubjay.cli.main import refuse
 PARTS = {
     "core": ("numpy", "numba", "gymnasium", "tqdm", "filelock"),
     "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg"),
-    "plots": ("matplotlib",),
+    "plots": ("matplotlib", "jinja2"),
     "tensorboard": ("tensorboard",),
     "deep": ("torch", "stable-baselines3"),
 }

@@ -51,6 +51,11 @@ class Parser(argparse.ArgumentParser):
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=layout, allow_abbrev=False, **settings)
 
+    @property
+    def flags(self) -> list[str]:
+        """All options, those of argument groups included."""
+        return list(self._option_string_actions)
+
     def error(self, message: str) -> NoReturn:
         raise CommandError(message)
 
@@ -69,7 +74,7 @@ def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
             found.add_arguments(sub)
             if hasattr(found, "add_agent_arguments"):
                 found.add_agent_arguments(sub, given)
-            sub.set_defaults(flags=list(sub._option_string_actions))
+            sub.set_defaults(flags=sub.flags)
     return parser
 
 

@@ -161,7 +161,7 @@ class EMACAgent(DeepAgent):
 
     What CEC's authors took on their tasks is not known; it can hardly have been priorities, because
     EMAC's published code divides by zero where all returns are 0, as they are before the first
-    success: hence the preset "uniform" beside "paper".
+    success.
 
     Args:
         env: A Gymnasium environment or its id.
@@ -197,10 +197,6 @@ class EMACAgent(DeepAgent):
     ) -> None:
         super().__init__(env, locals())
 
-    @classmethod
-    def preset(cls, task: str, name: str) -> dict[str, Any]:
-        return preset(task, name)
-
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
         return EMAC(policy_for(env), env, device="cpu", **self.config())
 
@@ -225,13 +221,3 @@ class EMACAgent(DeepAgent):
 
     def warm_up(self) -> None:
         self.memory.warm_up()
-
-
-PRESETS = ("paper", "uniform")
-
-
-def preset(task: str, name: str = "paper") -> dict[str, Any]:  # noqa: ARG001
-    """The arguments of `EMACAgent`: the authors', or "uniform" replay without priorities."""
-    if name not in PRESETS:
-        raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    return {"beta": 0.0} if name == "uniform" else {}

@@ -13,6 +13,7 @@ def state_values(model: OffPolicyAlgorithm, observations: Any) -> npt.NDArray[np
     critic: Any = model.policy.critic  # SAC's and EMAC's policies have one
     states, _ = model.policy.obs_to_tensor(observations)
     with torch.no_grad():
-        actions = model.policy._predict(states, deterministic=True)  # in [-1, 1], as critics want
+        # `predict` would scale the actions to the environment's; critics want them in [-1, 1]
+        actions = model.policy._predict(states, deterministic=True)  # noqa: SLF001
         values = torch.cat(critic(states, actions), dim=1).min(dim=1).values
     return values.cpu().numpy().astype(np.float64)

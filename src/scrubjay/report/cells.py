@@ -1,7 +1,7 @@
-"""Cells of the report's tables."""
+"""What the cells of the report's tables say."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,27 +12,49 @@ from scrubjay.analysis.statistics import (
     probability_of_improvement,
     probability_of_improvement_interval,
 )
-from scrubjay.report.charts import number
-from scrubjay.report.markup import Markup, tag
-
-ABSENT = "–"
+from scrubjay.report.formatting import ABSENT, number
 
 
-def or_absent(value: Any) -> Any:
-    return ABSENT if value is None else value
+@dataclass(frozen=True)
+class Estimate:
+    """IQM with its interval, and mean with its standard error."""
+
+    robust: str
+    plain: str
 
 
-def estimates(curve: Curve | None) -> Markup:
-    """IQM with its interval above mean with its error; from fewer than three seeds neither."""
+@dataclass(frozen=True)
+class SeedStrip:
+    """Every seed as a dot (x, y) on a line; `text` has their numbers."""
+
+    text: str
+    dots: list[tuple[str, int]]
+
+
+def estimate(curve: Curve | None) -> Estimate | None:
+    """At the last step; none from fewer than three seeds."""
     if curve is None:
-        return Markup(ABSENT)
+        return None
     found = summary(curve)
     if found.interval is None or found.standard_error is None:
-        return Markup(ABSENT)
+        return None
     low, high = found.interval.low[-1], found.interval.high[-1]
-    robust = f"{_short(found.interquartile_mean[-1])} [{_short(low)}, {_short(high)}]"
-    plain = f"{_short(found.mean[-1])} ± {_short(found.standard_error[-1])}"
-    return tag("span", robust, tag("br"), tag("small", plain), class_="whole")
+    return Estimate(
+        f"{_short(found.interquartile_mean[-1])} [{_short(low)}, {_short(high)}]",
+        f"{_short(found.mean[-1])} ± {_short(found.standard_error[-1])}",
+    )
+
+
+def seed_strip(curve: Curve | None) -> SeedStrip | None:
+    """Every seed's last success rate on a line from 0 to 1; equal ones are stacked."""
+    if curve is None:
+        return None
+    rates = curve.values[:, -1].tolist()
+    dots = [
+        (f"{6 + 88 * rate:.1f}", 16 - 4 * min(rates[:i].count(rate), 3))
+        for i, rate in enumerate(rates)
+    ]
+    return SeedStrip(", ".join(f"{rate:.2f}" for rate in rates), dots)
 
 
 def improvement(first: Array, second: Array) -> str:
@@ -45,24 +67,7 @@ def improvement(first: Array, second: Array) -> str:
     return f"{share} [{interval.low[0]:.0%}, {interval.high[0]:.0%}]"
 
 
-def seed_dots(curve: Curve | None, colour: str) -> Markup:
-    """Every seed's last success rate as a dot on a line from 0 to 1; equal ones are stacked."""
-    if curve is None:
-        return Markup(ABSENT)
-    values = curve.values[:, -1].tolist()
-    dots = [
-        tag("circle", cx=f"{6 + 88 * value:.1f}", cy=16 - 4 * min(values[:i].count(value), 3), r=2)
-        for i, value in enumerate(values)
-    ]
-    text = ", ".join(f"{value:.2f}" for value in values)
-    line = tag("line", x1=6, x2=94, y1=19, y2=19)
-    return tag(
-        "svg", tag("title", text), line, *dots, viewBox="0 0 100 21", class_="strip",
-        style=f"--hue:{colour}", role="img", aria_label=text,
-    )  # fmt: skip
-
-
-def median_step(runs: Sequence[RunData], name: str) -> str:
+def median_over_seeds(runs: Sequence[RunData], name: str) -> str:
     """The median over seeds of a step in the manifest; never is later than any step."""
     steps = [run.manifest.get(name) for run in runs]
     known = [float(step) for step in steps if isinstance(step, int | float)]
@@ -83,24 +88,6 @@ def mean_of(runs: Sequence[RunData], name: str) -> float | None:
     """The mean over runs of a last value, as far as runs have it."""
     known = [value for run in runs if (value := last_value(run, name)) is not None]
     return float(np.mean(known)) if known else None
-
-
-def duration(seconds: float | None) -> str:
-    if seconds is None:
-        return ABSENT
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def time_bar(seconds: float | None, longest: float, colour: str) -> Markup:
-    share = 100 * (seconds or 0) / longest if longest else 0
-    return tag("span", class_="time", style=f"--hue:{colour};--share:{share:.2f}%")
-
-
-def method(label: str, colour: str) -> Markup:
-    """A method's name behind a dot in its colour."""
-    return tag("span", tag("span", class_="dot", style=f"--hue:{colour}"), label, class_="name")
 
 
 def _short(value: float) -> str:

@@ -1,6 +1,7 @@
 """What the sections of a report draw on: groups of runs, their curves, and what is missing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -10,8 +11,29 @@ from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.style import colour_of, in_order
-from scrubjay.report.charts import Series
 from scrubjay.training.errors import RunError
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as it is named everywhere on the page: its label beside a dot in its colour."""
+
+    label: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """A method in a chart: its finished seeds, and unfinished runs that are only shown."""
+
+    label: str
+    colour: str
+    curve: Curve | None
+    unfinished: tuple[Curve, ...] = ()
+
+    @property
+    def curves(self) -> list[Curve]:
+        return [*([self.curve] if self.curve else []), *self.unfinished]
 
 
 class Evidence:
@@ -25,13 +47,21 @@ class Evidence:
         self.tasks = list(dict.fromkeys(group.task for group in self.groups))
         self.series = cache(self._series)
 
+    @property
+    def title(self) -> str:
+        return ", ".join(map(short_task, self.tasks))
+
+    @property
+    def methods(self) -> list[Method]:
+        return [self.method(label) for label in self.labels]
+
+    def method(self, label: str) -> Method:
+        return Method(label, colour_of(label, self.labels))
+
     def note(self, text: str) -> None:
         """Say something at the top of the page, once."""
         if text not in self.notes:
             self.notes.append(text)
-
-    def colour(self, label: str) -> str:
-        return colour_of(label, self.labels)
 
     def of_task(self, task: str) -> list[Group]:
         return [group for group in self.groups if group.task == task]
@@ -59,7 +89,8 @@ class Evidence:
             ]
             unfinished = tuple(curve for curve in others if curve is not None)
             if finished is not None or unfinished:
-                found.append(Series(group.label, self.colour(group.label), finished, unfinished))
+                colour = self.method(group.label).colour
+                found.append(Series(group.label, colour, finished, unfinished))
         return found
 
     def _curve(self, group: Group, metric: str) -> Curve | None:

@@ -7,30 +7,19 @@ counted in no mean.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.analysis.reading import RunData, find_runs, load_run
-from scrubjay.envs.catalog import short_task
 from scrubjay.report import sections
 from scrubjay.report.evidence import Evidence
-from scrubjay.report.markup import Markup, tag
+from scrubjay.report.formatting import count
+from scrubjay.report.rendering import open_templates
 from scrubjay.training.errors import RunError
 from scrubjay.training.run_folder import now, versions, write_text
 
-SECTIONS = (
-    sections.learning_curves,
-    sections.results,
-    sections.improvements,
-    sections.memory,
-    sections.trajectories,
-    sections.time,
-    sections.settings,
-    sections.every_run,
-)
-# With it the browser itself refuses any request to a network.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True)
@@ -43,22 +32,55 @@ class Report:
 
 
 def write_report(run_paths: str | Path | Iterable[str | Path], out_path: str | Path) -> Report:
-    """Write the page about all runs in the given folders or globs."""
+    """Write the page about all runs in the given folders or globs.
+
+    Args:
+        run_paths: Run folders, folders of them, or globs.
+        out_path: The HTML file to write.
+
+    Returns:
+        Where it is, how many runs it shows, and its notes.
+
+    Raises:
+        ImportError: If Jinja2 is not installed (extra `plots`).
+        RunError: If no run can be read.
+    """
+    templates = open_templates()
     runs, notes = _read(run_paths)
     out = Path(out_path)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_text(out, build_page(runs, notes))
+    write_text(out, build_page(templates, runs, notes))
     return Report(out, len(runs), notes)
 
 
-def build_page(runs: list[RunData], notes: list[str]) -> str:
+def build_page(templates: "Environment", runs: list[RunData], notes: list[str]) -> str:
     """The page as text; what cannot be shown is added to `notes`."""
     evidence = Evidence(runs, notes)
-    body = [section(evidence) for section in SECTIONS]
-    return _document(
-        title=", ".join(map(short_task, evidence.tasks)),
-        body=[_header(runs, evidence), _notes(evidence.notes), _controls(evidence), *body],
+    content = _content(evidence)
+    return templates.get_template("page.html").render(
+        title=evidence.title,
+        version=versions().get("scrubjay", ""),
+        facts=_facts(runs, evidence),
+        machines=list(dict.fromkeys(_machine(run) for run in runs)),
+        methods=evidence.methods,
+        notes=evidence.notes,  # after the content, which adds to them
+        **content,
     )
+
+
+def _content(evidence: Evidence) -> dict[str, Any]:
+    """What the sections show, from the top of the page to its end."""
+    return {
+        "curves": sections.learning_curves(evidence),
+        "results": sections.results(evidence),
+        "improvements": sections.improvements(evidence),
+        "memory_sizes": sections.memory_sizes(evidence),
+        "memories": sections.memories(evidence),
+        "trajectories": sections.trajectories(evidence),
+        "times": sections.times(evidence),
+        "settings": sections.settings(evidence),
+        "runs": sections.every_run(evidence),
+    }
 
 
 def _read(run_paths: str | Path | Iterable[str | Path]) -> tuple[list[RunData], list[str]]:
@@ -75,25 +97,13 @@ def _read(run_paths: str | Path | Iterable[str | Path]) -> tuple[list[RunData], 
     return sorted(runs, key=lambda run: (run.task, run.agent, run.seed, str(run.path))), notes
 
 
-def _header(runs: Sequence[RunData], evidence: Evidence) -> Markup:
-    facts = [
-        _count(len(runs), "run"),
-        _count(len(evidence.labels), "method"),
-        _count(len(evidence.tasks), "task"),
+def _facts(runs: Sequence[RunData], evidence: Evidence) -> list[str]:
+    return [
+        count(len(runs), "run"),
+        count(len(evidence.labels), "method"),
+        count(len(evidence.tasks), "task"),
         f"written {now()}",
     ]
-    machines = dict.fromkeys(_machine(run) for run in runs)
-    return tag(
-        "header",
-        tag("p", "scrubjay report", class_="brand"),
-        tag("h1", ", ".join(map(short_task, evidence.tasks))),
-        tag("p", " · ".join(facts)),
-        tag("p", "Ran with ", "; ".join(machines), class_="small"),
-    )
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _machine(run: RunData) -> str:
@@ -108,49 +118,3 @@ def _machine(run: RunData) -> str:
 def _mapping(run: RunData, name: str) -> dict[str, Any]:
     value = run.manifest.get(name)
     return value if isinstance(value, dict) else {}
-
-
-def _notes(notes: Sequence[str]) -> Markup:
-    if not notes:
-        return Markup("")
-    items = [tag("li", note) for note in notes]
-    return tag("section", tag("h2", "Please note"), tag("ul", *items), class_="notes")
-
-
-def _controls(evidence: Evidence) -> Markup:
-    toggles = [
-        tag(
-            "button", tag("span", class_="dot"), label, type="button", aria_pressed="true",
-            data_toggle=label, style=f"--hue:{evidence.colour(label)}",
-        )
-        for label in evidence.labels
-    ]  # fmt: skip
-    modes = [
-        tag("button", text, type="button", aria_pressed=pressed, data_choose=mode)
-        for mode, pressed, text in (
-            ("iqm", "true", "IQM, 95% interval"),
-            ("mean", "false", "mean ± standard error"),
-        )
-    ]
-    return tag(
-        "nav",
-        tag("div", *toggles, class_="legend", role="group", aria_label="Methods"),
-        tag("div", *modes, class_="modes", role="group", aria_label="Summary"),
-    )
-
-
-def _document(title: str, body: Sequence[Markup]) -> str:
-    folder = resources.files(__package__)
-    style = Markup((folder / "page.css").read_text(encoding="utf-8"))
-    script = Markup((folder / "page.js").read_text(encoding="utf-8"))
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="generator", content=f"scrubjay {versions().get('scrubjay', '')}"),
-        tag("title", f"scrubjay: {title}"),
-        tag("style", style),
-    )
-    page = tag("html", head, tag("body", *body, tag("script", script), data_mode="iqm"), lang="en")
-    return f"<!doctype html>\n{page}\n"

@@ -1,7 +1,9 @@
-"""The sections of a report, from top to bottom. Each is empty where there is nothing to show."""
+"""The sections of a report as data; each has its template, which is empty without data."""
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from scrubjay.analysis.groups import Group, differences
 from scrubjay.analysis.memories import read_memory
@@ -10,174 +12,137 @@ from scrubjay.analysis.statistics import FEWEST_RUNS
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import METRIC_LABELS
 from scrubjay.report.cells import (
-    ABSENT,
-    duration,
-    estimates,
+    estimate,
     improvement,
     last_value,
     mean_of,
-    median_step,
-    method,
-    or_absent,
-    seed_dots,
-    time_bar,
+    median_over_seeds,
+    seed_strip,
 )
-from scrubjay.report.charts import line_chart, number
-from scrubjay.report.evidence import Evidence
-from scrubjay.report.markup import Markup, join, table, tag
-from scrubjay.report.pictures import colour_bar, memory_picture, trajectory_picture
+from scrubjay.report.charts import Chart, line_chart
+from scrubjay.report.evidence import Evidence, Method
+from scrubjay.report.formatting import ABSENT, duration, number, or_absent
+from scrubjay.report.pictures import (
+    ColourBar,
+    Picture,
+    colour_bar,
+    memory_picture,
+    trajectory_picture,
+)
 from scrubjay.training.errors import RunError
 
+Row = dict[str, Any]
 
-def learning_curves(evidence: Evidence) -> Markup:
-    panels = [
+
+@dataclass(frozen=True)
+class Gallery:
+    """The pictures of one method on one task."""
+
+    method: Method
+    task: str
+    pictures: Sequence[Picture]
+    bar: ColourBar | None = None
+
+
+def learning_curves(evidence: Evidence) -> list[Chart]:
+    return [
         line_chart(series, short_task(task), METRIC_LABELS[metric], limits)
         for task in evidence.tasks
         for metric, limits in (("success", (0.0, 1.0)), ("return", None))
         if (series := evidence.series(task, metric))
     ]
-    text = (
-        "Thick lines summarise the seeds, bands say how sure that is, thin lines are the single "
-        "seeds. Each point is the mean of a run's evaluation episodes. With fewer than three seeds "
-        "there is no summary and no band: the runs alone are drawn, with dots. Unfinished runs are "
-        "dashed and counted nowhere."
-    )
-    return _section("Learning curves", text, tag("div", *panels, class_="charts"))
 
 
-def results(evidence: Evidence) -> Markup:
-    header = [
-        *("task", "method", "seeds", "step", "success", "seeds, 0 to 1", "return"),
-        *("first success", "first greedy success"),
-    ]
-    rows = [row for task in evidence.tasks for row in _result_rows(evidence, task)]
-    text = (
-        "At the last step at which all methods of a task were evaluated: above, the interquartile "
-        "mean over seeds with its 95% stratified-bootstrap interval; below, the mean ± its "
-        f"standard error; neither from fewer than three seeds ({ABSENT}). First successes are "
-        "medians over seeds, in steps: in training, and of the greedy policy."
-    )
-    return _section("Results", text, table(header, rows, "Results"))
+def results(evidence: Evidence) -> list[Row]:
+    return [row for task in evidence.tasks for row in _result_rows(evidence, task)]
 
 
-def improvements(evidence: Evidence) -> Markup:
-    rows = [row for task in evidence.tasks for row in _improvement_rows(evidence, task)]
-    text = (
-        "How likely a run of the first method returns more than a run of the second, ties counted "
-        "half, with 95% bootstrap intervals; 50% means no difference. Averaged over all steps, "
-        "who learns sooner is better."
-    )
-    header = ["task", "first", "second", "at the last step", "averaged over all steps"]
-    content = table(header, rows, "Probability of improvement") if rows else Markup("")
-    return _section("Probability of improvement", text, content)
+def improvements(evidence: Evidence) -> list[Row]:
+    return [row for task in evidence.tasks for row in _improvement_rows(evidence, task)]
 
 
-def memory(evidence: Evidence) -> Markup:
-    charts = [
+def memory_sizes(evidence: Evidence) -> list[Chart]:
+    return [
         line_chart(series, short_task(task), "rows in memory")
         for task in evidence.tasks
         if (series := evidence.series(task, "memory/size"))
     ]
-    galleries = [_memories(evidence, group) for group in evidence.groups]
-    text = (
-        "How the memory grows, and what it holds at the end: the best value stored in each cell "
-        "over the first two dimensions of the keys (one-dimensional keys: over key and action), as "
-        "the memory sees them, after any scaling and projection."
-    )
-    grown = tag("div", *charts, class_="charts") if charts else Markup("")
-    return _section("Memory", text, join([grown, *galleries]))
 
 
-def trajectories(evidence: Evidence) -> Markup:
-    galleries = [
-        _gallery(evidence, group, [_trajectory(evidence, run) for run in group.runs])
-        for group in evidence.groups
-    ]
-    text = "Evaluation episodes at the last recorded step, each from its ring to its dot."
-    return _section("Trajectories", text, join(galleries))
+def memories(evidence: Evidence) -> list[Gallery]:
+    found = [_memories(evidence, group) for group in evidence.groups]
+    return [gallery for gallery in found if gallery is not None]
 
 
-def time(evidence: Evidence) -> Markup:
+def trajectories(evidence: Evidence) -> list[Gallery]:
+    found = []
+    for group in evidence.groups:
+        pictures = [_trajectory(evidence, run) for run in group.runs]
+        shown = [picture for picture in pictures if picture is not None]
+        if shown:
+            found.append(Gallery(evidence.method(group.label), short_task(group.task), shown))
+    return found
+
+
+def times(evidence: Evidence) -> list[Row]:
     groups = [group for group in evidence.groups if group.finished]
     training = [mean_of(group.finished, "time/train_seconds") or 0.0 for group in groups]
-    header = ["task", "method", "training", "evaluation", "compilation", "steps a second", ""]
-    rows = [_time_row(evidence, group, max(training)) for group in groups]
-    text = (
-        "Wall clock, means over finished runs. Runs that shared a machine with others took longer "
-        "than they would alone. Bars compare training times."
-    )
-    return _section("Time", text, table(header, rows, "Time") if rows else Markup(""))
+    return [_time_row(evidence, group, max(training)) for group in groups]
 
 
-def settings(evidence: Evidence) -> Markup:
+def settings(evidence: Evidence) -> Row:
     found = differences([group.runs[0] for group in evidence.groups])
-    rows = [
-        [tag("code", name), *map(or_absent, values)]
-        for name, values in found.items()
-        if name.rpartition(".")[2] not in ("seed", "task", "agent")
-    ]
-    header = ["setting", *(f"{g.label}, {short_task(g.task)}" for g in evidence.groups)]
-    text = "Only what is not the same everywhere; seeds apart."
-    content = table(header, rows, "Differences in configuration") if rows else Markup("")
-    return _section("Differences in configuration", text, content)
+    return {
+        "groups": [f"{group.label}, {short_task(group.task)}" for group in evidence.groups],
+        "rows": [
+            {"name": name, "cells": [or_absent(value) for value in values]}
+            for name, values in found.items()
+            if name.rpartition(".")[2] not in ("seed", "task", "agent")
+        ],
+    }
 
 
-def every_run(evidence: Evidence) -> Markup:
-    header = [
-        *("task", "method", "seed", "status", "steps", "first success", "first greedy success"),
-        *("wall clock", "started", "folder"),
-    ]
-    runs = [(group, run) for group in evidence.groups for run in group.runs]
-    rows = [_run_row(evidence, group, run) for group, run in runs]
-    commands = "\n".join(str(run.manifest.get("command", "")) for _, run in runs)
-    details = tag("details", tag("summary", "Commands"), tag("pre", commands))
-    return _section("Runs", "", join([table(header, rows, "Runs"), details]))
+def every_run(evidence: Evidence) -> list[Row]:
+    return [_run_row(evidence, group, run) for group in evidence.groups for run in group.runs]
 
 
-def _section(title: str, text: str, content: Markup) -> Markup:
-    if not content:
-        return content
-    about = tag("p", text, class_="about") if text else Markup("")
-    return tag("section", tag("h2", title), about, content)
-
-
-def _result_rows(evidence: Evidence, task: str) -> list[list[object]]:
+def _result_rows(evidence: Evidence, task: str) -> list[Row]:
     success, returns = evidence.compared(task, "success"), evidence.compared(task, "return")
     steps = [float(curve.steps[-1]) for curve in (*success.values(), *returns.values())]
     return [
-        [
-            short_task(task),
-            method(group.label, evidence.colour(group.label)),
-            len(group.finished),
-            number(steps[0]) if steps else ABSENT,
-            estimates(success.get(group.label)),
-            seed_dots(success.get(group.label), evidence.colour(group.label)),
-            estimates(returns.get(group.label)),
-            median_step(group.finished, "first_success_step"),
-            median_step(group.finished, "first_greedy_success_step"),
-        ]
+        {
+            "task": short_task(task),
+            "method": evidence.method(group.label),
+            "n_seeds": len(group.finished),
+            "step": number(steps[0]) if steps else ABSENT,
+            "success": estimate(success.get(group.label)),
+            "strip": seed_strip(success.get(group.label)),
+            "returns": estimate(returns.get(group.label)),
+            "first_success": median_over_seeds(group.finished, "first_success_step"),
+            "first_greedy": median_over_seeds(group.finished, "first_greedy_success_step"),
+        }
         for group in evidence.of_task(task)
     ]
 
 
-def _improvement_rows(evidence: Evidence, task: str) -> list[list[object]]:
+def _improvement_rows(evidence: Evidence, task: str) -> list[Row]:
     curves = evidence.compared(task, "return")
     enough = {
         label: curve.values for label, curve in curves.items() if len(curve.seeds) >= FEWEST_RUNS
     }
     return [
-        [
-            short_task(task),
-            method(first, evidence.colour(first)),
-            method(second, evidence.colour(second)),
-            improvement(enough[first][:, -1], enough[second][:, -1]),
-            improvement(enough[first].mean(axis=1), enough[second].mean(axis=1)),
-        ]
+        {
+            "task": short_task(task),
+            "first": evidence.method(first),
+            "second": evidence.method(second),
+            "at_the_end": improvement(enough[first][:, -1], enough[second][:, -1]),
+            "averaged": improvement(enough[first].mean(axis=1), enough[second].mean(axis=1)),
+        }
         for first, second in itertools.combinations(enough, 2)
     ]
 
 
-def _memories(evidence: Evidence, group: Group) -> Markup:
+def _memories(evidence: Evidence, group: Group) -> Gallery | None:
     views = []
     for run in group.runs:
         try:
@@ -186,14 +151,18 @@ def _memories(evidence: Evidence, group: Group) -> Markup:
             evidence.note(f"{error}.")
     found = [view for view in views if view is not None]
     if not found:
-        return Markup("")
+        return None
     low = min(float(view.values.min()) for view in found)
     high = max(float(view.values.max()) for view in found)
-    pictures = [memory_picture(view, low, high) for view in found]
-    return _gallery(evidence, group, [*pictures, colour_bar(low, high)])
+    return Gallery(
+        evidence.method(group.label),
+        short_task(group.task),
+        [memory_picture(view, low, high) for view in found],
+        colour_bar(low, high),
+    )
 
 
-def _trajectory(evidence: Evidence, run: RunData) -> Markup | None:
+def _trajectory(evidence: Evidence, run: RunData) -> Picture | None:
     try:
         return trajectory_picture(run)
     except RunError as error:
@@ -201,42 +170,35 @@ def _trajectory(evidence: Evidence, run: RunData) -> Markup | None:
         return None
 
 
-def _gallery(evidence: Evidence, group: Group, pictures: Sequence[Markup | None]) -> Markup:
-    shown = [picture for picture in pictures if picture is not None]
-    if not shown:
-        return Markup("")
-    name = method(group.label, evidence.colour(group.label))
-    title = tag("h3", name, f" on {short_task(group.task)}")
-    return join([title, tag("div", *shown, class_="gallery")])
-
-
-def _time_row(evidence: Evidence, group: Group, longest: float) -> list[object]:
+def _time_row(evidence: Evidence, group: Group, longest: float) -> Row:
     seconds = mean_of(group.finished, "time/train_seconds")
     steps = mean_of(group.finished, "timestep")
-    colour = evidence.colour(group.label)
-    return [
-        short_task(group.task),
-        method(group.label, colour),
-        duration(seconds),
-        duration(mean_of(group.finished, "time/evaluation_seconds")),
-        duration(mean_of(group.finished, "time/compile_seconds")),
-        number(steps / seconds) if steps and seconds else ABSENT,
-        time_bar(seconds, longest, colour),
-    ]
+    share = 100 * (seconds or 0) / longest if longest else 0
+    return {
+        "task": short_task(group.task),
+        "method": evidence.method(group.label),
+        "training": duration(seconds),
+        "evaluation": duration(mean_of(group.finished, "time/evaluation_seconds")),
+        "compilation": duration(mean_of(group.finished, "time/compile_seconds")),
+        "rate": number(steps / seconds) if steps and seconds else ABSENT,
+        "share": f"{share:.2f}",
+    }
 
 
-def _run_row(evidence: Evidence, group: Group, run: RunData) -> list[object]:
-    status, steps = run.manifest["status"], run.evaluations.timesteps
+def _run_row(evidence: Evidence, group: Group, run: RunData) -> Row:
+    steps = run.evaluations.timesteps
     evaluated = f"{steps[-1]:.0f}" if len(steps) else None
-    return [
-        short_task(group.task),
-        method(group.label, evidence.colour(group.label)),
-        run.seed,
-        status if run.finished else tag("mark", status),
-        or_absent(run.manifest.get("timesteps", evaluated)),
-        or_absent(run.manifest.get("first_success_step")),
-        or_absent(run.manifest.get("first_greedy_success_step")),
-        duration(last_value(run, "time/time_elapsed")),
-        or_absent(run.manifest.get("started")),
-        tag("code", run.path),
-    ]
+    return {
+        "task": short_task(group.task),
+        "method": evidence.method(group.label),
+        "seed": run.seed,
+        "status": run.manifest["status"],
+        "finished": run.finished,
+        "steps": or_absent(run.manifest.get("timesteps", evaluated)),
+        "first_success": or_absent(run.manifest.get("first_success_step")),
+        "first_greedy": or_absent(run.manifest.get("first_greedy_success_step")),
+        "elapsed": duration(last_value(run, "time/time_elapsed")),
+        "started": or_absent(run.manifest.get("started")),
+        "path": run.path,
+        "command": run.manifest.get("command", ""),
+    }
