@@ -73,9 +73,10 @@ class DeepAgent(ABC):
                 f"{self.name} trains on one environment: expected an environment or an id, "
                 f"got {type(env).__name__}"
             )
-        self._adopt(self.make_model(NumberedEpisodes(env, self.seed)))
+        self.use(self.make_model(NumberedEpisodes(env, self.seed)))
 
-    def _adopt(self, model: OffPolicyAlgorithm) -> None:
+    def use(self, model: OffPolicyAlgorithm) -> None:
+        """Take a model for the agent's own."""
         self.model = model
         self.n_episodes = 0
         self.logger = Logger()
@@ -263,8 +264,7 @@ class DeepAgent(ABC):
             )
         agent = cls.__new__(cls)
         custom = None if env is not None else cls.without_buffer()
-        agent._adopt(cls.model_class.load(Path(path), env=env, device="cpu", custom_objects=custom))
-        agent.n_episodes = int(agent.model._episode_num)
+        agent.use(cls.model_class.load(Path(path), env=env, device="cpu", custom_objects=custom))
         return agent
 
     @classmethod
