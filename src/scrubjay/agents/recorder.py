@@ -332,7 +332,7 @@ class EpisodeRecorder:
         if self._until_block > 0:
             return
         for lane in np.flatnonzero(self._open & (self._steps >= self._drawn)):
-            self._prepare_step(lane)
+            self._prepare_step(int(lane))
         left = self._drawn - self._steps
         self._until_block = int(left[self._open].min(initial=BLOCK))
 
