@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
 from scrubjay.agents.sampling import is_finite, write_uniform_action
+from scrubjay.compiled import compiled
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import Outcome
@@ -43,6 +44,9 @@ class Choice(IntEnum):
     """An exploratory action that goes on."""
     GIVEN = 5
     """Chosen by somebody else and given to `record`."""
+
+
+N_CHOICES = len(Choice)
 
 
 class Lanes(NamedTuple):
@@ -541,18 +545,32 @@ def is_identity(embedding: Embedding) -> bool:
 
 def count_choices(episode: Experience) -> dict[str, float]:
     """How an episode's actions were chosen, and how far the nearest rows were."""
-    choices = np.bincount(episode.trace[:, CHOICE], minlength=len(Choice))
-    random = choices[[Choice.UNIFORM, Choice.NO_NEIGHBOR, Choice.HELD]].sum()
-    weights = episode.numbers[:, WEIGHT]
-    measured = weights > 0
+    choices, distance, weight = sum_choices(episode.trace, episode.numbers)
     return {
         "decisions": float(len(episode.rewards)),
-        "random": float(random),
-        "looked": float(choices[[Choice.MEMORY, Choice.NOISE, Choice.NO_NEIGHBOR]].sum()),
+        "random": float(
+            choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
+        ),
+        "looked": float(
+            choices[Choice.MEMORY] + choices[Choice.NOISE] + choices[Choice.NO_NEIGHBOR]
+        ),
         "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
-        "distance": float(weights[measured] @ episode.numbers[measured, DISTANCE]),
-        "distances": float(weights.sum()),
+        "distance": distance,
+        "distances": weight,
     }
+
+
+@compiled()
+def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, float, float]:
+    """How often each choice was made, the weighted sum of nearest distances, and of weights."""
+    choices = np.zeros(N_CHOICES, np.int64)
+    distance, weight = 0.0, 0.0
+    for t in range(len(trace)):
+        choices[trace[t, CHOICE]] += 1
+        if numbers[t, WEIGHT] > 0.0:
+            distance += numbers[t, WEIGHT] * numbers[t, DISTANCE]
+            weight += numbers[t, WEIGHT]
+    return choices, distance, weight
 
 
 def count_outcomes(learned: list[Learned]) -> dict[str, float]:
