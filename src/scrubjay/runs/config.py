@@ -14,7 +14,7 @@ from scrubjay.registry import AgentSpec, agent_spec
 from scrubjay.training import RunFolderError
 
 LEAST = {
-    "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
+    "seed": 0, "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
     "checkpoint_freq": 0,
 }  # fmt: skip
 
@@ -118,16 +118,15 @@ class RunConfig:
         if not self.env_by_id:
             name = f" {self.task!r}" if self.task else ""
             raise RunFolderError(
-                f"its environment{name} cannot be made from an id here, because it was made in "
-                "Python: pass it, as in scrubjay.resume(path, env=env, eval_env=eval_env)"
+                f"no id makes its environment{name}: the run was started from Python, where it was "
+                "made"
             )
 
-    def make_env(self) -> gymnasium.Env[Any, Any]:
-        """The task, with its options."""
+    def make_env(self, **more: Any) -> gymnasium.Env[Any, Any]:
+        """The task, with its options and more, like render_mode."""
         self.check_env_by_id()
-        return gymnasium.make(
-            self.task, max_episode_steps=self.max_episode_steps, **self.task_options
-        )
+        options = {**self.task_options, **more}
+        return gymnasium.make(self.task, max_episode_steps=self.max_episode_steps, **options)
 
     def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
         """An environment of its own for evaluation, if there is any."""

@@ -12,7 +12,12 @@ from scrubjay.training import Callback, RunFolder, RunFolderError
 
 
 def start(
-    config: RunConfig, out: str | PathLike[str], command: str = "", *, progress_bar: bool = False
+    config: RunConfig,
+    out: str | PathLike[str],
+    command: str = "",
+    *,
+    callback: Callback = None,
+    progress_bar: bool = False,
 ) -> Any:
     """Run a new run to its end.
 
@@ -20,6 +25,7 @@ def start(
         config: What decides the run.
         out: The run folder, which must not hold a run yet.
         command: The command that started it, for the record.
+        callback: As in `learn`.
         progress_bar: Whether to show progress.
 
     Returns:
@@ -29,7 +35,7 @@ def start(
     env, eval_env = config.make_training_env(), config.make_eval_env()
     agent = config.make_agent(env)
     with RunFolder.create(out, _as_json(config, agent), command) as folder:
-        return _run(agent, eval_env, config, folder, progress_bar)
+        return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
 
 
 def resume(
@@ -84,7 +90,10 @@ def _environments(
     try:
         config.check_env_by_id()
     except RunFolderError as error:
-        raise RunFolderError(f"{folder.path}: {error}") from error
+        raise RunFolderError(
+            f"{folder.path}: {error}; pass it, as in "
+            "scrubjay.resume(path, env=env, eval_env=eval_env)"
+        ) from error
     check_module(folder.path, config, trust_module)
     if env is None:
         env = config.make_training_env()
@@ -171,7 +180,7 @@ def _run(
     config: RunConfig,
     folder: RunFolder,
     progress_bar: bool,
-    **resumed: Any,
+    **more: Any,
 ) -> Any:
     budget: dict[str, Any] = {"total_timesteps": max(config.steps - agent.num_timesteps, 0)}
     if config.episodes is not None:
@@ -188,7 +197,7 @@ def _run(
         checkpoint_freq=config.checkpoint_freq,
         checkpoint_steps=config.checkpoint_steps,
         tensorboard=config.tensorboard,
-        **resumed,
+        **more,
     )
 
 
