@@ -124,8 +124,17 @@ def test_names_of_tasks_are_those_of_the_catalogue():
     assert by_paper == by_id
     with pytest.raises(ValueError, match="did you mean PointUMaze"):
         preset("PointUMaz")
-    with pytest.raises(ValueError, match="'papre' came"):
+    with pytest.raises(ValueError, match="no preset 'papre'; did you mean paper"):
         preset("PointUMaze", "papre")
+
+
+def test_presets_of_every_agent_by_its_name():
+    assert preset("PointUMaze", agent="CEC").keys() == preset("PointUMaze").keys()
+    assert preset("PointUMaze", agent="cec-plus") == {}
+    pytest.importorskip("stable_baselines3")
+    assert preset("Safexp-CarGoal", agent="sac") == {"batch_size": 32, "learning_rate": 0.01}
+    with pytest.raises(ValueError, match="no agent 'sax'; did you mean sac"):
+        preset("PointUMaze", agent="sax")
 
 
 def test_a_task_that_the_paper_does_not_have():

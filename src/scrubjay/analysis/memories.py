@@ -1,5 +1,7 @@
-"""The memory of a run as points in a plane."""
+"""The memories of a run as points in a plane."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,7 @@ class MemoryView:
     """Rows of a memory as points in a plane, each with its value."""
 
     run: RunData
+    name: str
     x: Array
     y: Array
     values: Array
@@ -22,35 +25,40 @@ class MemoryView:
     y_label: str
 
 
-def read_memory(run: RunData) -> MemoryView | None:
-    """The memory in a run's last checkpoint over its first two key dimensions.
+def read_memories(run: RunData) -> list[MemoryView]:
+    """The memories in a run's last checkpoint over their first two key dimensions.
 
-    One-dimensional keys are shown with the stored action as the second axis. None where the
-    checkpoint is not of an agent with a memory; a checkpoint that cannot be read is a `RunError`.
+    One-dimensional keys are shown with the stored action as the second axis. Empty memories are
+    left out, and so is a checkpoint that is not of an agent with memories.
+
+    Args:
+        run: The run.
+
+    Returns:
+        The memories, in the order of their names.
+
+    Raises:
+        RunError: If the checkpoint cannot be read.
     """
     path = run.path / "checkpoints" / "last.scrub"
     if not path.exists():
-        return None
+        return []
     try:
         _, arrays = read_archive(path, "agent")
     except (ArchiveError, OSError) as error:
         raise RunError(f"the memory cannot be shown: {error}") from error
-    keys, values = arrays.get("memory/keys"), arrays.get("memory/values")
-    if keys is None or values is None or len(keys) == 0:
-        return None
+    # 0.1.0 had one memory, without a name
+    named = (re.fullmatch(r"(memory|memories/.+)/keys", name) for name in arrays)
+    prefixes = sorted(found[1] for found in named if found)
+    return [_view(run, prefix, arrays) for prefix in prefixes if len(arrays[f"{prefix}/keys"])]
+
+
+def _view(run: RunData, prefix: str, arrays: Mapping[str, npt.NDArray[np.generic]]) -> MemoryView:
+    keys, values = arrays[f"{prefix}/keys"], arrays[f"{prefix}/values"]
     if keys.shape[1] > 1:
-        return _view(run, keys[:, 0], keys[:, 1], values, "key 1", "key 2")
-    actions = arrays.get("memory/columns/action", values)
-    return _view(run, keys[:, 0], actions.reshape(len(keys), -1)[:, 0], values, "key", "action")
-
-
-def _view(
-    run: RunData,
-    x: npt.NDArray[np.generic],
-    y: npt.NDArray[np.generic],
-    values: npt.NDArray[np.generic],
-    x_label: str,
-    y_label: str,
-) -> MemoryView:
-    across, up, best = (array.astype(np.float64) for array in (x, y, values))
-    return MemoryView(run, across, up, best, x_label, y_label)
+        up, labels = keys[:, 1], ("key 1", "key 2")
+    else:
+        actions = arrays.get(f"{prefix}/columns/action", values)
+        up, labels = actions.reshape(len(keys), -1)[:, 0], ("key", "action")
+    x, y, best = (array.astype(np.float64) for array in (keys[:, 0], up, values))
+    return MemoryView(run, prefix.rpartition("/")[2], x, y, best, *labels)

@@ -48,11 +48,12 @@ class ColourBar:
     colours: list[str]
 
 
-def memory_picture(view: MemoryView, low: float, high: float) -> Picture:
+def memory_picture(view: MemoryView, low: float, high: float, named: bool = False) -> Picture:
     """The best value in each cell of a grid; empty cells are left blank."""
     image, box = memory_map(view, low, high)
+    name = f", {view.name}" if named else ""
     return Picture(
-        f"seed {view.run.seed}: {len(view.values):,} rows",
+        f"seed {view.run.seed}{name}: {len(view.values):,} rows",
         view.x_label,
         view.y_label,
         *_corners(box),
