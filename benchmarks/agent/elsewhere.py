@@ -15,7 +15,7 @@ import gymnasium_robotics
 import numpy as np
 
 from benchmarks.common import write_results
-from scrubjay import CEC, CECPlus, RunningNormalizer
+from scrubjay import CEC, CECPlus, MemoryAgent, RunningNormalizer
 
 # task: steps
 TASKS = {
@@ -28,13 +28,13 @@ TASKS = {
 }
 
 
-def make_agent(name: str, env: Any, seed: int) -> CEC:
+def make_agent(name: str, env: Any, seed: int) -> MemoryAgent:
     if name == "cec-plus":
         return CECPlus(env, seed=seed)
     return CEC(env, embedding=RunningNormalizer(), seed=seed)
 
 
-def greedy_return(agent: CEC, env: Any, seed: int) -> float:
+def greedy_return(agent: MemoryAgent, env: Any, seed: int) -> float:
     observation, _ = env.reset(seed=seed)
     total, over = 0.0, False
     while not over:
@@ -47,12 +47,14 @@ def greedy_return(agent: CEC, env: Any, seed: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--steps", type=int, help="on every task, in place of its own number")
     arguments = parser.parse_args()
     gymnasium.logger.min_level = gymnasium.logger.ERROR
     gymnasium.register_envs(gymnasium_robotics)
     warnings.simplefilter("ignore", UserWarning)  # CEC's own, of wrong scales: they are the point
     results = []
-    for task, steps in TASKS.items():
+    for task, own_steps in TASKS.items():
+        steps = arguments.steps or own_steps
         for name in ("cec-plus", "cec"):
             returns = []
             for seed in range(arguments.seeds):

@@ -52,13 +52,14 @@ def filled_agent(n_rows: int, embedding: Any) -> CEC:
     agent = CEC(Replay(walk), embedding=embedding, distance_threshold=room, seed=0)
     embedding = agent.embedding
     rng = np.random.default_rng(0)
+    key = np.empty(embedding.key_dim)
     for row in walk[::7]:
-        embedding.observe(row, agent._key)
+        embedding.observe(row, key)
     for _ in range(3):
         # every place of the box, rather than a walk that would take for ever to see them all
         keys = embedding.embed_batch(rng.uniform(-1, 1, (n_rows, 3)))
         agent.memory.write_many(keys, np.zeros(n_rows), action=rng.uniform(-1, 1, (n_rows, 2)))
-    agent._read_arrays()
+    agent.memory_changed()
     return agent
 
 

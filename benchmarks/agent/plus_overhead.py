@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from benchmarks.common import write_results
-from scrubjay import CEC, CECPlus, preset
+from scrubjay import CEC, CECPlus, MemoryAgent, preset
 
 TASKS = ("PointUMaze", "SparseMountainCar", "SafexpPointGoal")
 
@@ -31,7 +31,9 @@ class Timed(gymnasium.Wrapper[Any, Any, Any, Any]):
         return result
 
 
-def overhead(kind: type[CEC], task: str, settings: dict[str, Any], seed: int, steps: int) -> float:
+def overhead(
+    kind: type[MemoryAgent], task: str, settings: dict[str, Any], seed: int, steps: int
+) -> float:
     """Microseconds a step of a whole training, its environment taken off."""
     env = Timed(gymnasium.make(f"scrubjay/{task}-v0"))
     agent = kind(env, **settings, seed=seed)

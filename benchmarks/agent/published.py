@@ -50,14 +50,14 @@ def record_stream(steps: int) -> Stream:
 
 
 def seconds_in(agent: Any, stream: Stream) -> float:
+    recorder = agent.recorder(1, batched=False)
     start = time.perf_counter()
     for observations, rewards in tqdm(stream, desc=agent.name, unit=" episodes"):
-        episode = agent.begin_episode(0)
+        recorder.begin()
         for observation, reward in zip(observations, rewards, strict=False):
-            episode.act(observation)
-            episode.record(reward)
-            agent.num_timesteps += 1
-        episode.finish(observations[-1])
+            recorder.act(observation)
+            recorder.record(reward)
+        recorder.finish(observations[-1])
     return time.perf_counter() - start
 
 

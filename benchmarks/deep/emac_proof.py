@@ -26,8 +26,8 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from scrubjay.deep import make_deep_agent, train_deep
-from scrubjay.training import Evaluator, Plan, RunFolder
+from scrubjay.deep import EMACAgent
+from scrubjay.training import RunFolder
 from scrubjay.training.run_folder import hardware, versions
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "emac_proof.json"
@@ -38,14 +38,19 @@ def one_run(
     task: str, seed: int, weight_decay: float, steps: int, folder: Path
 ) -> dict[str, object]:
     decay = {"optimizer_kwargs": {"weight_decay": weight_decay}}
-    model = make_deep_agent("emac", task, gymnasium.make(task), seed, policy_kwargs=decay)
-    run = RunFolder.create(folder, {"agent": "emac", "task": task, "seed": seed, **decay})
-    evaluator = Evaluator(gymnasium.make(task), 10, seed)
+    agent = EMACAgent(gymnasium.make(task), policy_kwargs=decay, seed=seed)
     start = time.perf_counter()
-    plan = Plan(eval_freq=5000, checkpoint_freq=0)
-    train_deep(model, run, total_timesteps=steps, plan=plan, evaluator=evaluator)
+    agent.learn(
+        steps,
+        run_folder=folder,
+        eval_env=gymnasium.make(task),
+        eval_freq=min(steps, 5000),
+        n_eval_episodes=10,
+        checkpoint_freq=0,
+    )
+    run = RunFolder.open(folder)
     curve: dict[int, list[float]] = {}
-    for row in RunFolder.open(folder).tables["eval"].rows():
+    for row in run.tables["eval"].rows():
         curve.setdefault(int(row["timestep"]), []).append(float(row["return"]))
     return {
         "task": task,

@@ -127,8 +127,10 @@ class PublishedCEC:
 
     # -- what scrubjay's training asks for ----------------------------------------------------
 
-    def begin_episode(self, environment: int) -> "PublishedEpisode":
-        return PublishedEpisode(self, environment, self.n_episodes)
+    def recorder(self, n_lanes: int, batched: bool) -> "PublishedRecorder":
+        if n_lanes != 1 or batched:
+            raise ValueError(f"expected one environment, got {n_lanes}")
+        return PublishedRecorder(self)
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None,  # noqa: ARG002
@@ -160,24 +162,35 @@ class PublishedCEC:
         """It has no file format worth the name: its rows are enough for a benchmark."""
 
 
-class PublishedEpisode:
-    """One episode of it."""
+class PublishedRecorder:
+    """Its episodes, one after the other."""
 
-    def __init__(self, agent: PublishedCEC, environment: int, number: int) -> None:
-        self.number = number
+    def __init__(self, agent: PublishedCEC) -> None:
         self.agent = agent
-        self.rng = generator(agent.seed, Stream.POLICY, environment, number)
         self.steps: list[tuple[np.ndarray, np.ndarray, float]] = []
 
-    def act(self, observation: Any) -> np.ndarray:
+    def begin(self, lane: int = 0) -> int:
+        number = self.agent.n_episodes
+        self.rng = generator(self.agent.seed, Stream.POLICY, lane, number)
+        self.steps = []
+        return number
+
+    def act(self, observation: Any, lanes: Any = None) -> np.ndarray:  # noqa: ARG002
         self.key = self.agent.key_of(observation, learn=True)
         self.action = self.agent.choose(self.key, self.rng)
         return self.action
 
-    def record(self, reward: float) -> None:
+    def record(self, reward: float, lanes: Any = None) -> None:  # noqa: ARG002
         self.steps.append((self.key, self.action, reward))
+        self.agent.num_timesteps += 1
 
-    def finish(self, observation: Any) -> dict[str, float]:
+    def length(self, lane: int = 0) -> int:  # noqa: ARG002
+        return len(self.steps)
+
+    def total_reward(self, lane: int = 0) -> float:  # noqa: ARG002
+        return float(sum(reward for _, _, reward in self.steps))
+
+    def finish(self, observation: Any, terminated: bool = True, lane: int = 0) -> dict[str, float]:  # noqa: ARG002
         self.agent.key_of(observation, learn=True)
         self.agent.update(self.steps)
         self.agent.n_episodes += 1
