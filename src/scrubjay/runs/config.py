@@ -137,12 +137,15 @@ class RunConfig:
         self.check_env_by_id()
         if self.n_envs == 1:
             return self.make_env()
+        options = dict(self.task_options)
+        if self.max_episode_steps is not None:
+            options["max_episode_steps"] = self.max_episode_steps
         return gymnasium.make_vec(
             self.task,
             num_envs=self.n_envs,
             vectorization_mode="sync",
             vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
-            **self.task_options,
+            **options,
         )
 
     def make_agent(self, env: Any) -> Any:

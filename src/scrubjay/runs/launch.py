@@ -104,6 +104,12 @@ def _restored(config: RunConfig, folder: RunFolder, env: Any) -> tuple[Any, dict
     """The agent of the last checkpoint, or a new one if the run was killed before its first."""
     checkpoint = folder.checkpoint("last")
     if not checkpoint.exists():
+        before = folder.config.get("start_timestep", 0)
+        if before:
+            raise RunFolderError(
+                f"{folder.path} has no checkpoint, and its agent had trained for {before} steps "
+                "before: train that agent again, in another folder"
+            )
         return config.make_agent(env), {}
     return config.spec.load().load(checkpoint, env), read_training(checkpoint)
 
