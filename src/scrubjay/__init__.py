@@ -14,6 +14,7 @@ import scrubjay.envs  # noqa: F401  registers the tasks
 
 if TYPE_CHECKING:
     from scrubjay.agents import CEC, CECPlus, LinearSchedule
+    from scrubjay.agents.cec import preset
     from scrubjay.embedding import (
         BoundsScaler,
         Chain,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         RunningNormalizer,
         SelectKeys,
     )
-    from scrubjay.agents.cec import preset
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
     from scrubjay.training import BaseCallback, RunFolder
 

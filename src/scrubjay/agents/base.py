@@ -118,8 +118,6 @@ class MemoryAgent(ABC):
 
     def _bind_embedding(self, embedding: Any) -> None:
         embedding = self.default_embedding() if embedding is None else self.embedding
-        if not isinstance(embedding, Embedding):
-            raise TypeError(f"expected an Embedding, like RunningNormalizer(), got {embedding!r}")
         # a copy of its own: an embedding learns, and the same one may be given to several agents
         self.embedding: Embedding = copy.deepcopy(embedding)
         self.flattener = self.embedding.flattener(self.observation_space)
@@ -293,6 +291,7 @@ class MemoryAgent(ABC):
             held.append(episode)
         else:
             known.append(episode)
+        self.embedding.end_episode()
         if not self.embedding.ready:
             self.held = held
             return []
@@ -302,8 +301,8 @@ class MemoryAgent(ABC):
         learned = []
         for experience in episodes:
             learned.append(self.learn_from(experience))
+            self.held = self.held[1:]  # those that waited come first
             self.memory_changed()
-        self.held = []
         return learned
 
     def _with_keys(self, held: HeldEpisode) -> Experience:
@@ -398,7 +397,7 @@ class MemoryAgent(ABC):
                 stacklevel=3,
             )
         default = self.codec.default()
-        return default if n is None else np.stack([default] * n)
+        return default if n is None else np.repeat(np.asarray(default)[None], n, axis=0)
 
     # -- description ---------------------------------------------------------------------------
 
@@ -442,12 +441,12 @@ class MemoryAgent(ABC):
             episode = agent.begin_episode(environment)
             for _ in range(2):
                 episode.act(observation)
-                episode.record(0.0)
+                episode.record(float(environment))  # better each time, so that rows are replaced
             episode.finish(observation)
         agent.predict(observation, deterministic=True)
         agent.predict(observation)
         for memory in agent.memories.values():
-            memory.recency_order()  # for checkpoints
+            EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
 
     def warm_up_config(self) -> dict[str, Any]:
         """Settings of an agent with which everything is called: it begins without keys."""
