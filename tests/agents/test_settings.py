@@ -137,7 +137,7 @@ def test_wrong_values_are_value_errors_that_say_what_was_expected(name):
 
 
 def test_names_defaults_and_help():
-    assert list(SETTINGS) == [*GOOD][:10] + ["embedding", "dims", "anything", "needed"]
+    assert list(SETTINGS) == [*[*GOOD][:10], "embedding", "dims", "anything", "needed"]
     assert SETTINGS["count"].default == 3
     assert SETTINGS["needed"].default is NO_DEFAULT
     assert SETTINGS["count"].help == "how many"
@@ -231,7 +231,7 @@ def test_a_constructor_with_kwargs_inherits_settings():
     assert found["gamma"].range == Range(0, 0.5)
     assert found["capacity"] == above["capacity"]
     assert above["gamma"].range.high == 1, "the class above is as it was"
-    with pytest.raises(ValueError, match="expected gamma to be .* at most 0.5, got 0.9"):
+    with pytest.raises(ValueError, match=r"expected gamma to be .* at most 0\.5, got 0\.9"):
         Bolder(Corridor(), gamma=0.9)
     with pytest.raises(TypeError, match="telepathy"):
         Bolder(Corridor(), telepathy=True)
