@@ -7,7 +7,7 @@ from naive_cec import NaiveCEC
 from neutral import KINDS
 
 import scrubjay.envs  # noqa: F401
-from probes import Corridor, Drift
+from probes import Corridor, Drift, Keys
 from scrubjay.agents import CEC, LinearSchedule
 from scrubjay.embedding import RunningNormalizer
 
@@ -105,6 +105,22 @@ def test_so_it_is_in_three_dimensions_with_long_episodes(kind, dtype):
 def test_so_it_is_on_the_tasks_of_the_paper(kind, task, settings):
     agent, naive = both(kind, lambda: gym.make(f"scrubjay/{task}-v0"), 1000, **settings)
     assert_same(agent, naive)
+
+
+DISCRETE = {
+    "Discrete": gym.spaces.Discrete(5),
+    "with a start": gym.spaces.Discrete(5, start=-2),
+    "MultiDiscrete": gym.spaces.MultiDiscrete([2, 3]),
+    "a matrix with a start": gym.spaces.MultiDiscrete([[2, 3], [4, 1]], start=[[0, 1], [-2, 5]]),
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("space", DISCRETE.values(), ids=DISCRETE)
+def test_a_whole_training_with_discrete_actions_equals_the_naive_one(kind, space, settings):
+    agent, naive = both(kind, lambda: Keys(space), 500, **settings)
+    assert_same(agent, naive)
+    assert len(agent.memory) >= min(20, settings.get("capacity", 20))
 
 
 def test_values_of_a_corridor_are_its_discounted_rewards(kind):

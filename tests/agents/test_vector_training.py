@@ -32,12 +32,25 @@ from scrubjay.embedding import (
 )
 
 
+ACTIONS = {
+    "box": gym.spaces.Box(-1, 1, (1,), np.float32),
+    "discrete": gym.spaces.Discrete(3, start=-1),
+    "multi": gym.spaces.MultiDiscrete([3, 2], start=[-1, 7]),
+}
+
+
+def as_stored(action, space):
+    """The numbers that a memory keeps of an action: those of a Box, indices of others."""
+    start = 0 if isinstance(space, gym.spaces.Box) else space.start
+    return np.ravel(action - start)
+
+
 class Ring(gym.Env):
     """Six places in a circle, left or right; episodes of given lengths, rewards drawn at random."""
 
-    def __init__(self, lengths, jitter=0.02):
+    def __init__(self, lengths, jitter=0.02, actions="box"):
         self.observation_space = gym.spaces.Box(-10, 10, (2,), np.float64)
-        self.action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+        self.action_space = ACTIONS[actions]
         self.lengths, self.jitter = lengths, jitter
         self.episodes = 0
 
@@ -53,7 +66,8 @@ class Ring(gym.Env):
         return np.array([self.place, self.place % 2], np.float64) + noise
 
     def step(self, action):
-        self.place = (self.place + (1 if action[0] > 0 else -1)) % 6
+        assert self.action_space.contains(action)
+        self.place = (self.place + (1 if np.ravel(action)[0] > 0 else -1)) % 6
         self.time += 1
         reward = float(self.np_random.choice([0.0, 0.0, 1.0]))
         return self._observe(), reward, self.time == self.length, False, {}
@@ -154,7 +168,8 @@ class WitnessedEpisode:
         self.witness.shadow.observe(observation, self.key)
 
     def take(self, action):
-        self.steps.append((self.key if self.has_keys else self.seen, action.copy()))
+        stored = as_stored(action.copy(), self.witness.agent.action_space)
+        self.steps.append((self.key if self.has_keys else self.seen, stored))
 
     def note(self, experience):
         """What the agent noted of its last decision, with the identities of the rows by now."""
@@ -228,8 +243,8 @@ def as_bytes(rows):
     return [np.asarray(row, np.float32).tobytes() for row in rows]
 
 
-def vector_of(lengths_by_lane, kind="sync"):
-    makers = [partial(Ring, lengths) for lengths in lengths_by_lane]
+def vector_of(lengths_by_lane, kind="sync", actions="box"):
+    makers = [partial(Ring, lengths, actions=actions) for lengths in lengths_by_lane]
     if kind == "single":
         return makers[0]()
     if kind == "sync":
@@ -268,14 +283,16 @@ AGENTS = {
     embedding=st.sampled_from(sorted(EMBEDDINGS)),
     agent=st.sampled_from(sorted(AGENTS)),
     kind=st.sampled_from(VECTORS),
+    actions=st.sampled_from(sorted(ACTIONS)),
     n_episodes=st.integers(1, 25),
     seed=st.integers(0, 5),
 )
 def test_every_step_is_offered_once_and_every_followed_row_is_corrected(
-    lengths, embedding, agent, kind, n_episodes, seed
+    lengths, embedding, agent, kind, actions, n_episodes, seed
 ):
     """Defects 1, 2 and 9."""
-    agent = AGENTS[agent](vector_of(lengths, kind), embedding=EMBEDDINGS[embedding](), seed=seed)
+    env = vector_of(lengths, kind, actions)
+    agent = AGENTS[agent](env, embedding=EMBEDDINGS[embedding](), seed=seed)
     witness = Witness(agent)
     agent.learn(total_episodes=n_episodes)
     assert witness.finished == agent.n_episodes == n_episodes

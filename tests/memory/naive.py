@@ -26,9 +26,9 @@ class NaiveMemory:
         key, value = np.float32(key), np.float32(value)
         radius = self.threshold if threshold is None else threshold
         hit = [] if self.rule == "append" else self.neighbors(key, 1, radius)
-        return (
-            self.replace(hit[0][0], key, value, payload) if hit else self.add(key, value, payload)
-        )
+        if hit:
+            return self.replace(hit[0][0], key, value, payload)
+        return self.add(key, value, payload)
 
     def replace(self, row, key, value, payload):
         better = value > self.values[row]
