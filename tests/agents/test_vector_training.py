@@ -31,7 +31,6 @@ from scrubjay.embedding import (
     RunningNormalizer,
 )
 
-
 ACTIONS = {
     "box": gym.spaces.Box(-1, 1, (1,), np.float32),
     "discrete": gym.spaces.Discrete(3, start=-1),

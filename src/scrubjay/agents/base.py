@@ -6,6 +6,7 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -114,6 +115,7 @@ class MemoryAgent(ABC):
         self._warned_empty = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
+        check_names(self.memories)
         self.memory_changed()
 
     def _bind_embedding(self, embedding: Any) -> None:
@@ -503,6 +505,15 @@ class MemoryAgent(ABC):
         if env is not None:
             agent.set_env(env)
         return agent
+
+
+def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
+    """Refuse names that a file could not have, before anything is learned."""
+    for name in memories:
+        if not re.fullmatch(r"\w+", name, re.ASCII):
+            raise ValueError(
+                f"expected the name of a memory to have letters, digits and _ only, got {name!r}"
+            )
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:
