@@ -15,17 +15,17 @@ SOURCE = Path(scrubjay.__file__).parent
 
 SCRIPT = """
 import numpy as np
-from scrubjay.agents.backup import back_up
+from scrubjay.agents.scale_check import note_distance
+from scrubjay.memory import KDTree
 
-rows = np.array([[0, -1], [-1, 1]])
-values = np.array([0.0, 10.0], np.float32)
-returns = back_up(np.zeros(2), 0.5, True, 0.0, rows, rows >= 0, np.ones(2), values, 0.0)
-print(returns.tolist(), back_up.stats.cache_hits)
+numbers = np.zeros(2)
+note_distance(KDTree(1).arrays, np.zeros(1, np.float32), 1, np.array([25.0]), 0, numbers)
+print(numbers.tolist(), note_distance.stats.cache_hits)
 """
 
 
 def test_a_constant_of_another_file_is_compiled_anew(tmp_path):
-    """`back_up` reads the columns of a trace, whose numbers `decision.py` gives."""
+    """`note_distance` writes into columns whose numbers `recorder.py` gives."""
     copy = tmp_path / "scrubjay"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     surroundings = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -37,16 +37,14 @@ def test_a_constant_of_another_file_is_compiled_anew(tmp_path):
             env=surroundings, cwd=tmp_path, capture_output=True, text=True, check=True,
         ).stdout.strip()  # fmt: skip
 
-    assert answer() == "[5.0, 0.0] Counter()"
-    assert answer().startswith("[5.0, 0.0] Counter({")
-    decision = copy / "agents" / "decision.py"
-    text = decision.read_text(encoding="utf-8")
-    changed = text.replace(
-        "FOLLOWED, BEST, REPEATED, SEEN = range(4)", "BEST, FOLLOWED, REPEATED, SEEN = range(4)"
-    )
+    assert answer() == "[5.0, 1.0] Counter()"
+    assert answer().startswith("[5.0, 1.0] Counter({")
+    recorder = copy / "agents" / "recorder.py"
+    text = recorder.read_text(encoding="utf-8")
+    changed = text.replace("DISTANCE, WEIGHT = 0, 1", "DISTANCE, WEIGHT = 1, 0")
     assert changed != text
-    decision.write_text(changed, encoding="utf-8")
-    assert answer() == "[0.0, 0.0] Counter()"
+    recorder.write_text(changed, encoding="utf-8")
+    assert answer() == "[1.0, 5.0] Counter()"
 
 
 def test_all_compiled_functions_are_in_the_stamp():
@@ -63,7 +61,7 @@ TRAINING = """
 import gymnasium as gym
 import numpy as np
 from scrubjay.agents import CEC
-from scrubjay.agents.decision import decide
+from scrubjay.agents.cec import select_actions
 from scrubjay.embedding import RunningNormalizer
 
 class Walk(gym.Env):
@@ -80,12 +78,12 @@ class Walk(gym.Env):
         return self.point.copy(), float(self.point[0]), self.time >= 25, False, {}
 
 agent = CEC(Walk(), embedding=RunningNormalizer(), seed=1).learn(300)
-print(agent.memory.digest(), len(decide.stats.cache_hits))
+print(agent.memory.digest(), len(select_actions.stats.cache_hits))
 """
 
 
 def train(folder: Path, **variables: str) -> tuple[str, int]:
-    """Train in another process; the digest of its memory and how often `decide` was cached."""
+    """Train in another process; the digest of its memory and how often its kernel was cached."""
     surroundings = {
         name: value
         for name, value in os.environ.items()

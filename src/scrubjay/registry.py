@@ -149,7 +149,7 @@ def agent_spec(name: str) -> AgentSpec:
     Raises:
         UnknownAgentError: If there is none.
     """
-    specs = agent_specs()
+    specs = {known.lower(): spec for known, spec in agent_specs().items()}
     if name.lower() in specs:
         return specs[name.lower()]
     near = difflib.get_close_matches(name.lower(), specs, n=1, cutoff=0.5)

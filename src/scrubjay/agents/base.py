@@ -6,6 +6,7 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -116,12 +117,11 @@ class MemoryAgent(ABC):
         self._warned_empty = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
+        check_names(self.memories)
         self.memory_changed()
 
     def _bind_embedding(self, embedding: Any) -> None:
         embedding = self.default_embedding() if embedding is None else self.embedding
-        if not isinstance(embedding, Embedding):
-            raise TypeError(f"expected an Embedding, like RunningNormalizer(), got {embedding!r}")
         # a copy of its own: an embedding learns, and the same one may be given to several agents
         self.embedding: Embedding = copy.deepcopy(embedding)
         self.flattener = self.embedding.flattener(self.observation_space)
@@ -300,6 +300,7 @@ class MemoryAgent(ABC):
             held.append(episode)
         else:
             known.append(episode)
+        self.embedding.end_episode()
         if not self.embedding.ready:
             self.held = held
             return []
@@ -309,8 +310,8 @@ class MemoryAgent(ABC):
         learned = []
         for experience in episodes:
             learned.append(self.learn_from(experience))
+            self.held = self.held[1:]  # those that waited come first
             self.memory_changed()
-        self.held = []
         return learned
 
     def _with_keys(self, held: HeldEpisode) -> Experience:
@@ -408,7 +409,7 @@ class MemoryAgent(ABC):
                 stacklevel=3,
             )
         default = self.codec.default()
-        return default if n is None else np.stack([default] * n)
+        return default if n is None else np.repeat(np.asarray(default)[None], n, axis=0)
 
     # -- description ---------------------------------------------------------------------------
 
@@ -452,12 +453,12 @@ class MemoryAgent(ABC):
             episode = agent.begin_episode(environment)
             for _ in range(2):
                 episode.act(observation)
-                episode.record(0.0)
+                episode.record(float(environment))  # better each time, so that rows are replaced
             episode.finish(observation)
         agent.predict(observation, deterministic=True)
         agent.predict(observation)
         for memory in agent.memories.values():
-            memory.recency_order()  # for checkpoints
+            EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
 
     def warm_up_config(self) -> dict[str, Any]:
         """Settings of an agent with which everything is called: it begins without keys."""
@@ -514,6 +515,15 @@ class MemoryAgent(ABC):
         if env is not None:
             agent.set_env(env)
         return agent
+
+
+def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
+    """Refuse names that a file could not have, before anything is learned."""
+    for name in memories:
+        if not re.fullmatch(r"\w+", name, re.ASCII):
+            raise ValueError(
+                f"expected the name of a memory to have letters, digits and _ only, got {name!r}"
+            )
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:

@@ -418,10 +418,10 @@ class CECPlus(MemoryAgent):
         timeouts: Literal["continue", "end"] = "continue",
         seed: int = 0,
     ) -> None:
-        if stitching is True and gamma == 1:
+        super().__init__(env, locals())
+        if self.stitching and self.gamma == 1:
             # a state that is met again would promise itself one reward more, for ever
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
-        super().__init__(env, locals())
         self._scale_check = ScaleCheck()
         found = periodic_dimensions(self.embedding)
         if tuple(self.periodic) not in ((), found):

@@ -128,7 +128,7 @@ def find_class(cls: type[Any], name: Any) -> type[Any]:
     # a subclass without a name of its own saves under the one that it inherits
     if name == getattr(cls, "name", None):
         return cls
-    found = cls.known_class(name)
+    found: type[Any] | None = cls.known_class(name)
     if found is None:
         try:
             found = agent_spec(str(name)).load()
@@ -191,7 +191,8 @@ def _check_memories(
             check_stored_actions(agent.codec, memory.columns["action"])
         if len(memory) > 0 and not agent.embedding.ready:
             raise ArchiveError("its memory has rows, but its embedding has no keys yet")
-    if held and agent.embedding.ready and memory.distance_threshold > 0:
+    measured = all(memory.distance_threshold > 0 for memory in memories.values())
+    if held and agent.embedding.ready and measured:
         raise ArchiveError("it has episodes that wait for keys, but its embedding is ready")
 
 
@@ -225,9 +226,13 @@ def _layout(memory: EpisodicMemory) -> dict[str, Any]:
 def check_stored_actions(codec: ActionCodec, stored: npt.NDArray[Any]) -> None:
     """Refuse stored actions that the environment could not execute."""
     low, high = codec.bounds
-    inside = (stored >= low).all() and (stored <= high).all()
-    if not inside or (codec.discrete and not np.array_equal(stored, np.floor(stored))):
-        raise ArchiveError(f"there are stored actions outside of {low} to {high}")
+    possible = (low <= stored) & (stored <= high)
+    if codec.discrete:
+        possible &= stored == np.floor(stored)
+    if not possible.all():
+        bad = stored[~possible.all(axis=1)][0]
+        whole = "whole numbers" if codec.discrete else "numbers"
+        raise ArchiveError(f"expected stored actions of {whole} from {low} to {high}, got {bad}")
 
 
 def _count(value: Any) -> int:

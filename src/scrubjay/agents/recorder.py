@@ -260,7 +260,7 @@ class EpisodeRecorder:
                 and type(observation) is np.ndarray
                 and observation.dtype is FLOAT64
                 and observation.shape == self._shape
-                and observation.flags.c_contiguous
+                and observation.flags.carray  # compiled code for read-only arrays is another
             ):
                 self._observe(0, observation)
                 observation = self._key
@@ -294,7 +294,7 @@ class EpisodeRecorder:
         lanes, method = self._lanes, self._method
         step = lanes.state[lane, STEP]
         row = self._keys[lane] if self._has_keys[lane] else self._vectors[lane]
-        self._rows[lane].append(row.copy())
+        self._rows[lane][step:] = [row.copy()]
         lanes.numbers[lane, step, DISTANCE : WEIGHT + 1] = NOT_SEARCHED, 0.0
         if lanes.state[lane, HELD] > 0:
             lanes.state[lane, HELD] -= 1
@@ -416,7 +416,6 @@ class EpisodeRecorder:
         method = self._method
         self._observe(lane, observation)
         episode = self._experience(lane, terminated)
-        self._embedding.end_episode()
         learned = method.finish_episode(self._as_recorded(episode, lane))
         method.close_episode(self._environments[lane])
         self._open[lane] = self._all_decide = False
@@ -471,6 +470,7 @@ class Episode:
 
     def __init__(self, method: Method, environment: int = 0) -> None:
         self._recorder = EpisodeRecorder(method, (environment,))
+        self._next = "act"
         self.number = self._recorder.begin()
 
     def act(self, observation: Any) -> Any:
@@ -482,7 +482,10 @@ class Episode:
         Returns:
             The action, as the agent's action space has it.
         """
-        return self._recorder.act(observation)
+        self._expect("act")
+        action = self._recorder.act(observation)
+        self._next = "record"
+        return action
 
     def record(self, reward: float, action: Any = None) -> None:
         """Take the reward of the action just decided.
@@ -491,9 +494,11 @@ class Episode:
             reward: A finite number.
             action: The action that was executed, if it was another one than `act` returned.
         """
+        self._expect("record")
         if action is not None:
             self._recorder.replace_action(action)
         self._recorder.record(reward)
+        self._next = "act"
 
     def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
         """Learn from the whole episode.
@@ -505,7 +510,24 @@ class Episode:
         Returns:
             Counts of what was decided and written.
         """
-        return self._recorder.finish(observation, terminated)
+        if self._recorder.length() == 0:
+            raise RuntimeError("expected at least one act and record before finish, got none")
+        self._expect("act")
+        totals = self._recorder.finish(observation, terminated)
+        self._next = "nothing"
+        return totals
+
+    @property
+    def experience(self) -> Experience:
+        """What was recorded so far, as views: copy what must outlast the episode."""
+        return self._recorder.experience()
+
+    def _expect(self, call: str) -> None:
+        """Refuse calls in another order: act and record in turn, then finish once."""
+        if self._next == "nothing":
+            raise RuntimeError("this episode is finished: call begin_episode for the next one")
+        if call != self._next:
+            raise RuntimeError(f"expected {self._next}() as the next call of this episode")
 
 
 def sample_actions(method: Method, keys: Floats, rng: np.random.Generator) -> Any:

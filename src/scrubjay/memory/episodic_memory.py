@@ -42,6 +42,7 @@ from scrubjay.memory.table import (
     record_type,
 )
 from scrubjay.memory.writing import (
+    APPEND,
     BAD_KEY,
     BAD_VALUE,
     KINDS_OF_BAD,
@@ -296,14 +297,17 @@ class EpisodicMemory:
             outcomes[i] = self._replace_if_better(int(rows[i]), matrix[i], numbers[i], records[i])
         new = np.flatnonzero(rows < 0)
         added, kinds = np.empty(len(new), np.int64), np.empty(len(new), np.int8)
-        self._write(matrix[new], numbers[new], records[new], None, False, added, kinds)
+        self._write(matrix[new], numbers[new], records[new], None, False, added, kinds, APPEND)
         rows[new], outcomes[new] = added, kinds
         return rows, outcomes
 
     def _replace_if_better(
         self, row: int, key: npt.NDArray[np.float64], value: float, record: npt.NDArray[np.uint8]
     ) -> Outcome:
-        if np.float32(value) <= self.table.values[row]:
+        better = np.float32(value) > self.table.values[row]
+        if self.recency == "hit" or (self.recency == "write" and better):
+            self.touch([row])
+        if not better:
             return Outcome.KEPT
         self.tree.move(row, key)
         self.table.records[row] = record
@@ -343,11 +347,14 @@ class EpisodicMemory:
         backwards: bool,
         rows: npt.NDArray[np.int64],
         outcomes: npt.NDArray[np.int8],
+        rule: int | None = None,
     ) -> None:
         if threshold is None:
             threshold = self.distance_threshold
         else:
             threshold = not_negative("distance_threshold", threshold)
+        own_rule, recency = self._codes
+        rule = own_rule if rule is None else rule
         done = 0
         while True:
             done = write_rows(
@@ -355,7 +362,8 @@ class EpisodicMemory:
                 *self.table,
                 self.capacity,
                 threshold,
-                *self._codes,
+                rule,
+                recency,
                 keys,
                 values,
                 records,
