@@ -6,9 +6,9 @@ import pytest
 
 from scrubjay.agents import CEC, MemoryAgent
 from scrubjay.agents.base import Spaces
-<from scrubjay.agents.cec_stale import StaleIndexCEC
+from scrubjay.agents.cec_stale import StaleIndexCEC
 from scrubjay.agents.recorder import Experience
->
+
 D, GAMMA = 0.3, 0.9
 SPACES = Spaces(
     gymnasium.spaces.Box(-9, 9, (2,), np.float64), gymnasium.spaces.Box(-1, 1, (1,), np.float32)
