@@ -96,7 +96,25 @@ def test_a_run_older_than_a_setting_has_its_neutral_value(make_run):
     other = make_run("other", seed=2, hold=100)
     groups = group_runs(load_runs(other.parent))
     assert [[run.seed for run in group.runs] for group in groups] == [[0, 1], [2]]
-    assert [group.label for group in groups] == ["cec (hold=1)", "cec (hold=100)"]
+    # what was `CEC` with a setting of today's `CECPlus` goes by that name
+    assert [group.label for group in groups] == ["cec", "cec-plus"]
+    many = make_run("many", seed=3, hold=200)
+    labels = [group.label for group in group_runs(load_runs(many.parent))]
+    assert labels == ["cec", "cec-plus (hold=100)", "cec-plus (hold=200)"]
+
+
+def test_a_run_without_an_entry_that_it_is_too_old_for_is_a_seed_of_the_same_method(make_run):
+    old = make_run("old", seed=0)
+    new, four = make_run("new", seed=1), make_run("more", seed=0)
+    for folder, n_envs in ((new, 1), (four, 4)):
+        config = json.loads((folder / "config.json").read_text())
+        config |= {"n_envs": n_envs, "max_episode_steps": None, "env_by_id": True}
+        (folder / "config.json").write_text(json.dumps(config))
+    groups = group_runs(load_runs(old.parent))
+    assert [(group.label, len(group.runs)) for group in groups] == [
+        ("cec (n_envs=4)", 1),
+        ("cec (n_envs=1)", 2),
+    ]
 
 
 def test_one_setting_is_enough_for_a_name_where_it_tells_all_apart(make_run):

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 import scrubjay as package
+from scrubjay.agents.settings import settings_of
 from scrubjay.cli.main import COMMANDS
+from scrubjay.registry import agent_specs
 
 HEAVY = ("numba", "mujoco", "torch", "matplotlib", "PIL", "tensorboard", "scrubjay.memory")
 
@@ -30,6 +32,28 @@ def test_every_command_shows_an_example(command, scrubjay):
     answer = scrubjay(command, "--help")
     assert answer.code == 0
     assert f"\n  scrubjay {command}" in answer.out.partition("example")[2]
+
+
+@pytest.mark.parametrize("agent", agent_specs())
+def test_every_setting_of_an_agent_is_an_option_with_its_line_of_the_docstring(agent, scrubjay):
+    if agent_specs()[agent].extra:
+        pytest.importorskip("stable_baselines3")
+    answer = scrubjay("train", agent, "--help")
+    assert answer.code == 0
+    words = " ".join(answer.out.partition(f"settings of {agent}")[2].split())
+    settings = settings_of(agent_specs()[agent].load())
+    for name, setting in settings.items():
+        if name == "seed":
+            continue
+        assert setting.help, f"{name} has no line in the docstring"
+        assert f"--{name.replace('_', '-')} VALUE {setting.help}" in words
+    assert len(settings) > 8
+
+
+def test_the_help_of_train_names_every_agent(scrubjay):
+    words = " ".join(scrubjay("train", "--help").out.split())
+    for name, spec in agent_specs().items():
+        assert f"{name} (extra {spec.extra})" if spec.extra else name in words
 
 
 def test_the_first_page_shows_commands_examples_and_exit_codes(scrubjay):

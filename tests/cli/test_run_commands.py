@@ -81,8 +81,8 @@ def test_a_folder_that_cannot_be_written(scrubjay, tmp_path):
 
 def test_an_error_shows_where_it_came_from_when_asked(scrubjay, monkeypatch):
     monkeypatch.setenv("SCRUBJAY_TRACEBACK", "1")
-    with pytest.raises(ValueError, match="temperature"):
-        scrubjay("train", "cec", "GrowingTree", "--temperature", 0)
+    with pytest.raises(TypeError, match="can be selected from a Dict"):
+        scrubjay("train", "cec", "GrowingTree", "--embedding", "select:a")
 
 
 # ---------------------------------------------------------------- evaluate
@@ -313,22 +313,28 @@ def test_combinations_that_work(versions):
 # ---------------------------------------------------------------- runs started from Python
 
 
-def test_a_run_started_from_python_is_read_but_not_resumed(scrubjay, tmp_path):
+def test_a_run_started_from_python_with_an_id_is_read_and_resumed(scrubjay, tmp_path):
     agent = CEC("scrubjay/GrowingTree-v0", distance_threshold=0.01).learn(300, run_folder="own")
     assert f"after {agent.num_timesteps} steps" in scrubjay("evaluate", "own").out
     assert agent.memory.digest() in scrubjay("inspect", "own").out
     before = content(tmp_path / "own")
-    answer = scrubjay("train", "--resume", "own")
-    assert answer.code == 1
-    assert "own was started from Python" in answer.err
-    assert content(tmp_path / "own") == before
+    assert scrubjay("train", "--resume", "own").code == 0
+    after = content(tmp_path / "own")
+    for name in before.keys() - {"manifest.json", "time.csv"}:
+        assert before[name] == after[name], name
 
 
 def test_a_run_on_an_environment_without_a_name(scrubjay, tmp_path):
     CEC(Drift()).learn(100, run_folder="own")
-    answer = scrubjay("evaluate", "own")
-    assert answer.code == 1
-    assert "own/config.json does not say how to make this run again" in answer.err
+    before = content(tmp_path / "own")
+    for words in (["evaluate", "own"], ["watch", "own"], ["train", "--resume", "own"]):
+        answer = scrubjay(*words)
+        assert answer.code == 1
+        assert "no id makes its environment" in answer.err
+        assert answer.err.count("\n") == 1
+    assert "scrubjay.resume(path, env=env, eval_env=eval_env)" in answer.err
+    assert content(tmp_path / "own") == before
+    assert scrubjay("inspect", "own").code == 0
     shutil.copy(tmp_path / "own/checkpoints/last.scrub", tmp_path / "agent.scrub")
     assert scrubjay("inspect", "agent.scrub").code == 0
 

@@ -12,7 +12,7 @@ from scrubjay.training import RunFolder, RunFolderError
 CONFIG = RunConfig(
     "sac",
     "GrowingTree",
-    options={"learning_starts": 200, "gradient_steps": 1, "policy_kwargs": {"net_arch": [8]}},
+    options={"learning_starts": 200, "policy_kwargs": {"net_arch": [8]}},
     steps=300,
     eval_freq=300,
     n_eval_episodes=1,

@@ -12,10 +12,10 @@ from scrubjay.training.errors import RunError
 # Settings in which runs of one method may differ: how long, how watched and where, never how.
 BOOKKEEPING = (
     *("steps", "episodes", "start_timestep", "eval_freq", "n_eval_episodes", "log_freq"),
-    *("checkpoint_freq", "checkpoint_steps", "tensorboard"),
+    *("checkpoint_freq", "checkpoint_steps", "tensorboard", "env_by_id"),
 )
-# Entries that older runs do not have, and that change nothing where they are not set.
-YOUNGER = ("max_episode_steps",)
+# Entries that older runs may not have, with the values that they had without them.
+YOUNGER = {"max_episode_steps": None, "n_envs": 1}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def group_runs(runs: Iterable[RunData]) -> list[Group]:
     """
     by_task: dict[str, dict[str, list[RunData]]] = {}
     for run in runs:
-        key = json.dumps([run.agent, _settings(run)], sort_keys=True, default=str)
+        key = json.dumps(_settings(run), sort_keys=True, default=str)
         by_task.setdefault(run.task, {}).setdefault(key, []).append(run)
     return [
         Group(label, task, tuple(members))
@@ -60,19 +60,18 @@ def _settings(run: RunData) -> dict[str, Any]:
     """What makes the method: the configuration without the bookkeeping."""
     return {
         name: value
-        for name, value in _flatten(_with_later_settings(run.config)).items()
-        if name not in BOOKKEEPING
-        and name.rpartition(".")[2] != "seed"
-        and not (name in YOUNGER and value is None)
+        for name, value in _flatten(_in_words_of_today(run)).items()
+        if name not in BOOKKEEPING and name.rpartition(".")[2] != "seed"
     }
 
 
-def _with_later_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same in the words of today, so that runs of two versions can be seeds of one method."""
+def _in_words_of_today(run: RunData) -> Mapping[str, Any]:
+    """The configuration as today's version has it, so that runs of two can be one method's."""
+    config = {**YOUNGER, **run.config, "agent": run.agent}
     options = config.get("options")
     if not isinstance(options, dict):
         return config
-    agent, options = upgraded(str(config.get("agent")), options)
+    agent, options = upgraded(run.agent, options)
     return {**config, "agent": agent, "options": options}
 
 
@@ -87,22 +86,20 @@ def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _labelled(groups: list[list[RunData]]) -> list[tuple[str, list[RunData]]]:
     for members in groups:
         _check_seeds(members)
-    firsts = [members[0] for members in groups]
-    peers = [[other for other in firsts if other.agent == run.agent] for run in firsts]
-    labels = [_label(run, others) for run, others in zip(firsts, peers, strict=True)]
+    firsts = [_settings(members[0]) for members in groups]
+    peers = [[other for other in firsts if other["agent"] == mine["agent"]] for mine in firsts]
+    labels = [_label(mine, others) for mine, others in zip(firsts, peers, strict=True)]
     return list(zip(labels, groups, strict=True))
 
 
-def _label(run: RunData, peers: Sequence[RunData]) -> str:
+def _label(mine: Mapping[str, Any], peers: Sequence[Mapping[str, Any]]) -> str:
     """The agent's name with what sets it apart: one setting if that is enough, else all."""
-    settings = [_settings(peer) for peer in peers]
-    names = dict.fromkeys(name for each in settings for name in each)
-    values = {name: [str(each.get(name)) for each in settings] for name in names}
+    names = dict.fromkeys(name for each in peers for name in each)
+    values = {name: [str(each.get(name)) for each in peers] for name in names}
     differing = [name for name in names if len(set(values[name])) > 1]
     enough = [name for name in differing if len(set(values[name])) == len(peers)]
-    mine = _settings(run)
     details = [f"{name.rpartition('.')[2]}={mine.get(name)}" for name in enough[:1] or differing]
-    return f"{run.agent} ({', '.join(details)})" if details else run.agent
+    return f"{mine['agent']} ({', '.join(details)})" if details else str(mine["agent"])
 
 
 def _check_seeds(runs: Sequence[RunData]) -> None:

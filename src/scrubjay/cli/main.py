@@ -56,6 +56,16 @@ class Parser(argparse.ArgumentParser):
         """All options, those of argument groups included."""
         return list(self._option_string_actions)
 
+    def names(self, given: Sequence[str]) -> list[str]:
+        """The words that are neither options nor the values of options that are known."""
+        found, is_value = [], False
+        for word in given:
+            option = self._option_string_actions.get(word)
+            if option is None and not is_value and not word.startswith("-"):
+                found.append(word)
+            is_value = option is not None and option.nargs is None
+        return found
+
     def error(self, message: str) -> NoReturn:
         raise CommandError(message)
 

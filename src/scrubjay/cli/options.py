@@ -3,6 +3,8 @@
 import argparse
 import json
 import math
+import typing
+from collections.abc import Sequence
 from typing import Any
 
 from scrubjay.cli.main import CommandError, suggestion
@@ -29,15 +31,33 @@ def add_settings(parser: argparse.ArgumentParser, agent: str) -> None:
     for name, setting in settings_of(agent_spec(agent).load()).items():
         if name == "seed":
             continue
-        is_embedding = Embedding in setting.kinds
-        more = f" ({', '.join(EMBEDDINGS)}; joined by +)" if is_embedding else ""
+        words, parse = setting.help, parse_value
+        if Embedding in setting.kinds:
+            words, parse = f"{words} ({', '.join(EMBEDDINGS)}; joined by +)", parse_embedding
+        elif any(typing.get_origin(kind) is Sequence for kind in setting.kinds):
+            parse = parse_list
         group.add_argument(
             flag(name),
-            type=parse_embedding if is_embedding else parse_value,
+            type=parse,
             default=argparse.SUPPRESS,
             metavar="VALUE",
-            help=(setting.help + more).replace("%", "%%"),
+            help=words.replace("%", "%%"),
         )
+
+
+def owner_of(option: str) -> str:
+    """The agent that has an option among its settings, "" if none has."""
+    from scrubjay.agents.settings import settings_of
+    from scrubjay.registry import agent_specs
+
+    for name, spec in agent_specs().items():
+        try:
+            settings = settings_of(spec.load())
+        except ImportError:  # an extra that is not installed
+            continue
+        if option.partition("=")[0] in map(flag, settings):
+            return name
+    return ""
 
 
 def flag(name: str) -> str:
@@ -58,15 +78,19 @@ def whole(text: str) -> int:
 
 
 def parse_value(text: str) -> Any:
-    """A number, a list of numbers (0.9,0.05,100000) or a word."""
-    if "," in text:
-        return [parse_value(part) for part in text.split(",")]
+    """A number, a list of numbers (0.9,0.05,100000), JSON or a word."""
     for parse in (whole, json.loads):
         try:
             return parse(text)
         except (argparse.ArgumentTypeError, json.JSONDecodeError):
             continue
-    return text
+    return [parse_value(part) for part in text.split(",")] if "," in text else text
+
+
+def parse_list(text: str) -> list[Any]:
+    """Numbers joined by commas, or a single one."""
+    value = parse_value(text)
+    return value if isinstance(value, list) else [value]
 
 
 def parse_embedding(text: str) -> dict[str, Any]:

@@ -9,10 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.main import INTERRUPTED, CommandError, add_trust_module, refuse
-from scrubjay.cli.options import add_settings, whole
+from scrubjay.cli.main import (
+    INTERRUPTED,
+    CommandError,
+    Parser,
+    add_trust_module,
+    one_line,
+    refuse,
+)
+from scrubjay.cli.options import add_settings, owner_of, whole
 
 if TYPE_CHECKING:
+    from scrubjay.registry import AgentSpec
     from scrubjay.runs.config import RunConfig
 
 EPILOG = """examples:
@@ -22,6 +30,8 @@ EPILOG = """examples:
   scrubjay train cec Pendulum-v1 --embedding bounds --distance-threshold 0.05
   scrubjay train --resume runs/umaze-1
 """
+
+NOTHING_MORE = "--resume takes everything from the run itself: no other arguments"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,13 +64,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trust_module(parser)
 
 
-def add_agent_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+def add_agent_arguments(parser: Parser, given: Sequence[str]) -> None:
     """The settings of the agent that is named, which only its own class knows."""
     from scrubjay.registry import agent_specs
 
-    named = [word.lower() for word in given if word.lower() in agent_specs()]
-    if named:
-        add_settings(parser, named[0])
+    names = [name.lower() for name in parser.names(given)]
+    agent = next((name for name in names if name in agent_specs()), "")
+    if agent:
+        add_settings(parser, agent)
+    parser.set_defaults(named=agent)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -70,7 +82,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     if "task" not in given and unknown and not unknown[0].startswith("-"):
         # up to Python 3.12, argparse does not see a second name behind an option
         given["task"], *unknown = unknown
-    refuse(unknown, arguments.flags)
+    _refuse_unknown(unknown, arguments)
     show = {"progress_bar": not arguments.quiet}
     if "resume" in given:
         _refuse_more(given)
@@ -87,25 +99,51 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     return _guarded(out, ":" in config.task, lambda: start(config, out, arguments.line, **show))
 
 
+def _refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
+    if not unknown:
+        return
+    if "resume" in arguments:
+        if owner_of(unknown[0]):
+            raise CommandError(NOTHING_MORE)
+        refuse(unknown, arguments.flags)
+    if not arguments.named and "agent" in arguments:
+        _spec(arguments.agent)  # without a known agent there are no settings to compare with
+    owner = owner_of(unknown[0]) if arguments.named else ""
+    if owner:
+        raise CommandError(
+            f"there is no option {unknown[0]!r} for {arguments.named}; did you mean {owner}, "
+            "which has it?"
+        )
+    refuse(unknown, arguments.flags)
+
+
+def _spec(agent: str) -> "AgentSpec":
+    from scrubjay.registry import UnknownAgentError, agent_spec
+
+    try:
+        return agent_spec(agent)
+    except UnknownAgentError as error:
+        raise CommandError(str(error)) from error
+
+
 def _refuse_more(given: Mapping[str, Any]) -> None:
-    if given.keys() - {"command", "line", "flags", "quiet", "resume", "trust_module"}:
-        raise CommandError("--resume takes everything from the run itself: no other arguments")
+    if given.keys() - {"command", "line", "flags", "quiet", "resume", "trust_module", "named"}:
+        raise CommandError(NOTHING_MORE)
 
 
 def _config(given: Mapping[str, Any]) -> "RunConfig":
     from scrubjay.agents.settings import settings_of
-    from scrubjay.registry import agent_spec
     from scrubjay.runs.config import RunConfig
 
     entries = {entry.name for entry in fields(RunConfig)} & given.keys()
     try:
-        settings = settings_of(agent_spec(given["agent"]).load())
+        settings = settings_of(_spec(given["agent"]).load())
         options = {name: given[name] for name in settings if name in given and name != "seed"}
         for name, value in options.items():
             settings[name].checked(value)
         return RunConfig(**{name: given[name] for name in entries}, options=options)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
+    except (ValueError, TypeError) as error:
+        raise CommandError(one_line(error)) from error
 
 
 def _default_folder(config: "RunConfig") -> Path:

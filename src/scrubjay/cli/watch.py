@@ -58,6 +58,6 @@ def _subject(arguments: argparse.Namespace) -> tuple[Any, Any, str]:
 
     agent, config = load_agent(arguments.subject, arguments.checkpoint)
     check_module(arguments.subject, config, arguments.trust_module)
-    env = gymnasium.make(config.task, render_mode="rgb_array", **config.task_options)
+    env = config.make_env(render_mode="rgb_array")
     name = Path(arguments.subject).resolve().name
     return env, lambda observation: agent.predict(observation, deterministic=True)[0], name

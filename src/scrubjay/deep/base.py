@@ -5,11 +5,10 @@ happens right after that step's gradient update. A killed run of such a method s
 beginning: its replay buffer is in no file.
 """
 
-import os
-import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,17 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import gymnasium
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, ConvertCallback
 from stable_baselines3.common.logger import Logger as ModelLogger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from scrubjay.agents.settings import settings_of
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
 from scrubjay.memory import EpisodicMemory
-from scrubjay.training import EpisodeRecord, Evaluator, Logger, Plan, RunFolder, Session
+from scrubjay.training import EpisodeRecord, Logger, Plan, RunFolder, Session
+from scrubjay.training.environments import EpisodeLimit
+from scrubjay.training.files import replacing
 from scrubjay.training.interrupts import InterruptGuard
+from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
-from scrubjay.training.run_folder import command_line
 from scrubjay.training.session import NEVER
 
 LOSSES = (
@@ -56,6 +57,8 @@ class DeepAgent(ABC):
     suffix: ClassVar[str] = ".zip"
     resumable: ClassVar[bool] = False
     seed: int
+    env: NumberedEpisodes | None
+    """The training environment; none for an agent that was loaded."""
 
     if TYPE_CHECKING:
 
@@ -73,7 +76,13 @@ class DeepAgent(ABC):
                 f"{self.name} trains on one environment: expected an environment or an id, "
                 f"got {type(env).__name__}"
             )
-        self.use(self.make_model(NumberedEpisodes(env, self.seed)))
+        if not isinstance(env.action_space, spaces.Box):
+            raise ValueError(
+                f"{self.name} chooses continuous actions: expected a Box action space, "
+                f"got {env.action_space}"
+            )
+        self.env = NumberedEpisodes(env, self.seed)
+        self.use(self.make_model(self.env))
 
     def use(self, model: OffPolicyAlgorithm) -> None:
         """Take a model for the agent's own."""
@@ -115,11 +124,13 @@ class DeepAgent(ABC):
 
     def learn(
         self,
-        total_timesteps: int,
-        *,
+        total_timesteps: int | None = None,
+        callback: Any = None,
         progress_bar: bool = False,
+        *,
+        total_episodes: int | None = None,
         run_folder: RunFolder | str | PathLike[str] | None = None,
-        eval_env: gymnasium.Env[Any, Any] | None = None,
+        eval_env: gymnasium.Env[Any, Any] | str | None = None,
         eval_freq: int = 0,
         n_eval_episodes: int = 10,
         log_freq: int = 1000,
@@ -131,64 +142,55 @@ class DeepAgent(ABC):
         """Train a new model, and evaluate, log, save and show as asked (frequencies in steps).
 
         It trains in one thread: more do not help networks of this size, and would change the last
-        digits. On Ctrl-C the model is saved first.
+        digits. On Ctrl-C the model is saved first. `callback` is one of Stable-Baselines3's, or
+        several; the other arguments are those of `scrubjay.training.train`.
         """
+        if self.env is None:
+            raise ValueError("this agent was loaded to predict: make a new one to train")
         if self.num_timesteps:
             raise ValueError(
                 f"expected a new model, got one that has trained for {self.num_timesteps} steps: "
                 "runs of networks are not resumed, make a new one"
             )
+        budget = Budget(self, total_timesteps, total_episodes)
         plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
-        evaluator = None
-        if eval_env is not None:
-            evaluator = Evaluator(eval_env, n_eval_episodes, self.seed, max_episode_steps)
-        folder = self._open_folder(run_folder, total_timesteps)
-        self._train(total_timesteps, plan, evaluator, folder, progress_bar)
-        return self
-
-    def _open_folder(self, run_folder: Any, total_timesteps: int) -> RunFolder | None:
-        if run_folder is None or isinstance(run_folder, RunFolder):
-            return run_folder
-        config = {
-            "agent": self.name,
-            "task": getattr(self.model.get_env().get_attr("spec")[0], "id", None),  # type: ignore[union-attr]
-            "seed": self.seed,
-            "options": self.config(),
-            "steps": total_timesteps,
-        }
-        return RunFolder.create(run_folder, config, command_line())
-
-    def _train(
-        self,
-        total_timesteps: int,
-        plan: Plan,
-        evaluator: Evaluator | None,
-        folder: RunFolder | None,
-        progress_bar: bool,
-    ) -> None:
-        model = self.model
+        env = self.env.env
+        evaluator = open_evaluator(
+            eval_env, env, eval_freq, n_eval_episodes, self.seed, max_episode_steps
+        )
+        self.env.limit = EpisodeLimit(env, max_episode_steps)
+        folder = open_folder(run_folder, self, env, budget, plan, evaluator, max_episode_steps)
         with one_thread(), InterruptGuard() as guard:
             session = Session(
                 self, plan, folder=folder, evaluator=evaluator,
-                progress=open_progress(progress_bar, total_timesteps, 0, "steps"),
-                should_stop=lambda: guard.requested, checkpoint_suffix=self.suffix,
+                progress=open_progress(progress_bar, budget.total, 0, budget.unit),
+                done=lambda: budget.done, should_stop=lambda: guard.requested,
+                checkpoint_suffix=self.suffix,
             )  # fmt: skip
-            status = "failed"
-            try:
-                session.compile(self.warm_up)
-                # whatever has drawn from the global generators since the model was made
-                model.set_random_seed(model.seed)
-                model.set_logger(ModelLogger(None, []))  # its own would open a folder elsewhere
-                reporter = Reporter(session, self, guard)
-                model.learn(total_timesteps, callback=reporter, log_interval=NEVER)
-                status = "interrupted" if guard.requested else "finished"
-            except KeyboardInterrupt:
-                status = "interrupted"
-                raise
-            finally:
-                session.close(status)
+            self._train(session, budget, guard, callback)
         if guard.requested:
             raise KeyboardInterrupt
+        return self
+
+    def _train(
+        self, session: Session, budget: Budget, guard: InterruptGuard, callback: Any
+    ) -> None:
+        model, status = self.model, "failed"
+        steps = budget.total if budget.unit == "steps" else NEVER
+        try:
+            session.compile(self.warm_up)
+            # whatever has drawn from the global generators since the model was made
+            model.set_random_seed(model.seed)
+            model.set_logger(ModelLogger(None, []))  # its own would open a folder elsewhere
+            reporter = Reporter(session, self, budget, guard)
+            model.learn(steps, callback=[reporter, *_callbacks(callback)], log_interval=NEVER)
+            status = "finished" if budget.spent else "stopped"
+            status = "interrupted" if guard.requested else status
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        finally:
+            session.close(status)
 
     def predict(
         self,
@@ -204,7 +206,8 @@ class DeepAgent(ABC):
 
     def config(self) -> dict[str, Any]:
         """All settings, as JSON: what makes the agent again."""
-        return {name: getattr(self, name) for name in settings_of(type(self))}
+        # copies, because Stable-Baselines3 writes into the dicts that it is given
+        return {name: deepcopy(getattr(self, name)) for name in settings_of(type(self))}
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float | None]:  # noqa: ARG002
         """The last losses; nothing where the method has none, or has not begun to learn."""
@@ -232,15 +235,10 @@ class DeepAgent(ABC):
             path: The file.
             training: Ignored, because such a run is not resumed.
         """
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(suffix=self.suffix, dir=target.parent)
-        os.close(handle)
-        try:
+        # read by `load`
+        self.model.agent_settings = self.config()  # type: ignore[attr-defined]
+        with replacing(Path(path)) as temporary:
             self.model.save(temporary)
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
 
     @classmethod
     def load(cls, path: str | PathLike[str], env: Any = None, *, trusted: bool = False) -> Self:
@@ -248,7 +246,8 @@ class DeepAgent(ABC):
 
         Args:
             path: The zip.
-            env: The environment to learn in; none is needed to predict.
+            env: The environment of the model, for whoever trains `agent.model` further; none is
+                needed to predict.
             trusted: Your word that the file comes from a place that you trust. Such files can
                 execute what is in them.
 
@@ -264,7 +263,13 @@ class DeepAgent(ABC):
             )
         agent = cls.__new__(cls)
         custom = None if env is not None else cls.without_buffer()
-        agent.use(cls.model_class.load(Path(path), env=env, device="cpu", custom_objects=custom))
+        model = cls.model_class.load(Path(path), env=env, device="cpu", custom_objects=custom)
+        saved = getattr(model, "agent_settings", {})
+        for name, setting in settings_of(cls).items():
+            # 0.1.0 saved the model alone
+            setattr(agent, name, saved.get(name, getattr(model, name, setting.default)))
+        agent.env = None
+        agent.use(model)
         return agent
 
     @classmethod
@@ -289,19 +294,38 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def _callbacks(callback: Any) -> list[BaseCallback]:
+    """Callbacks as Stable-Baselines3's list of callbacks takes them."""
+    if callback is None:
+        return []
+    if isinstance(callback, Sequence):
+        return [single for item in callback for single in _callbacks(item)]
+    if hasattr(callback, "on_step"):
+        return [callback]
+    # as in the other agents' training, a function stops it by False, not by None
+    return [ConvertCallback(lambda locals_, globals_: callback(locals_, globals_) is not False)]
+
+
 class Reporter(BaseCallback):
     """Tells the session what happens in Stable-Baselines3's loop, after each gradient step."""
 
-    def __init__(self, session: Session, agent: DeepAgent, guard: InterruptGuard) -> None:
+    def __init__(
+        self, session: Session, agent: DeepAgent, budget: Budget, guard: InterruptGuard
+    ) -> None:
         super().__init__()
-        self._session, self._agent, self._guard = session, agent, guard
+        self._session, self._agent, self._budget, self._guard = session, agent, budget, guard
         self._finished: list[EpisodeRecord] = []
+
+    def _on_training_start(self) -> None:
+        self._session.begin()
 
     def _on_step(self) -> bool:
         for info in self.locals["infos"]:
             if FINISHED in info:
                 self._finished.append(info[FINISHED])
-        return not self._guard.requested
+                self._agent.n_episodes += 1
+        done = self._budget.unit == "episodes" and self._budget.spent
+        return not (done or self._guard.requested)
 
     def _on_rollout_start(self) -> None:
         self._report()
@@ -311,7 +335,6 @@ class Reporter(BaseCallback):
 
     def _report(self) -> None:
         for record in self._finished:
-            self._agent.n_episodes += 1
             self._session.episode_finished(record, {"episodes": 1.0})
         self._finished.clear()
         if self.model.num_timesteps >= self._session.next_event:

@@ -170,10 +170,15 @@ class EMACAgent(DeepAgent):
         n_neighbors: neighbours asked for a value, k
         key_dim: dimension of the projected pairs of state and action
         timeouts: terminal takes a time-out for an end, as the authors do; or bootstrap
+        noise_std: standard deviation of the exploration noise, the action box being [-1, 1]
         batch_size: transitions of a gradient step
         learning_rate: of all networks
         gamma: discount factor
+        tau: how far the target networks follow in a gradient step
+        buffer_size: transitions that the replay buffer and the memory hold
+        learning_starts: steps before the first gradient step
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
+        device: where the networks are; they are too small for a GPU to help
         seed: decides every random number
     """
 
@@ -189,16 +194,21 @@ class EMACAgent(DeepAgent):
         n_neighbors: Annotated[int, Range(1, tune=(1, 10))] = 2,
         key_dim: Annotated[int, Range(1, tune=(2, 16))] = 4,
         timeouts: Literal["terminal", "bootstrap"] = "terminal",
+        noise_std: Annotated[float, Range(0, tune=(0.01, 0.5), log=True)] = 0.1,
         batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
         learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 1e-3,
         gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
+        tau: Annotated[float, Range(0, 1, above=True, tune=(0.001, 0.05), log=True)] = 0.005,
+        buffer_size: Annotated[int, Range(1)] = 1_000_000,
+        learning_starts: Annotated[int, Range(0)] = 1000,
         policy_kwargs: dict[str, Any] | None = None,
+        device: str = "cpu",
         seed: int = 0,
     ) -> None:
         super().__init__(env, locals())
 
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
-        return EMAC(policy_for(env), env, device="cpu", **self.config())
+        return EMAC(policy_for(env), env, **self.config())
 
     @property
     def memory(self) -> PairMemory:

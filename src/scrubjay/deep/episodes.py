@@ -6,6 +6,7 @@ import gymnasium
 
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training import EpisodeRecord
+from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.records import success_of
 
 FINISHED = "finished_episode"  # the entry of the info at an episode's end
@@ -23,6 +24,7 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.seed = seed
         self.n_episodes = 0
         self.n_steps = 0
+        self.limit: EpisodeLimit | None = None
         self._length, self._total_reward = 0, 0.0
 
     def reset(
@@ -43,6 +45,8 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.n_steps += 1
         self._length += 1
         self._total_reward += float(reward)
+        if self.limit is not None and self._length >= self.limit.first:
+            truncated = truncated or self.limit.ends(self._length, is_last=False)
         if terminated or truncated:
             info = {**info, FINISHED: self._record(terminated, truncated, info)}
         return observation, reward, terminated, truncated, info

@@ -7,7 +7,6 @@ normalised. The authors' small batches and high learning rates make a weak SAC, 
 
 from typing import Annotated, Any
 
-from gymnasium import spaces
 from stable_baselines3 import SAC as Model  # noqa: N811
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -15,6 +14,8 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from scrubjay.agents.settings import Range
 from scrubjay.deep.base import DeepAgent, policy_for
 from scrubjay.deep.episodes import NumberedEpisodes
+
+GOALS = {"observation", "achieved_goal", "desired_goal"}
 
 
 class SAC(DeepAgent):
@@ -25,9 +26,13 @@ class SAC(DeepAgent):
         batch_size: transitions of a gradient step
         learning_rate: of all networks
         gamma: discount factor
+        tau: how far the target networks follow in a gradient step
+        buffer_size: transitions that the replay buffer holds
+        learning_starts: steps before the first gradient step
         ent_coef: entropy coefficient: a number, auto, or auto_0.01 to start it small
         hindsight: whether goals are relabelled in hindsight: true or false
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
+        device: where the networks are; they are too small for a GPU to help
         seed: decides every random number
     """
 
@@ -41,9 +46,13 @@ class SAC(DeepAgent):
         batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
         learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 3e-4,
         gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
+        tau: Annotated[float, Range(0, 1, above=True, tune=(0.001, 0.05), log=True)] = 0.005,
+        buffer_size: Annotated[int, Range(1)] = 1_000_000,
+        learning_starts: Annotated[int, Range(0)] = 100,
         ent_coef: float | str = "auto",
         hindsight: bool = False,
         policy_kwargs: dict[str, Any] | None = None,
+        device: str = "cpu",
         seed: int = 0,
     ) -> None:
         super().__init__(env, locals())
@@ -53,29 +62,18 @@ class SAC(DeepAgent):
         return preset(task, name)
 
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
-        more: dict[str, Any] = {}
-        if self.hindsight:
-            if not isinstance(env.observation_space, spaces.Dict):
+        settings = self.config()
+        if settings.pop("hindsight"):
+            if not set(getattr(env.observation_space, "spaces", ())) >= GOALS:
                 raise ValueError(
                     f"hindsight requires observations with goals, got {env.observation_space}"
                 )
-            more["replay_buffer_class"] = HerReplayBuffer
-            more["replay_buffer_kwargs"] = {
+            settings["replay_buffer_class"] = HerReplayBuffer
+            settings["replay_buffer_kwargs"] = {
                 "n_sampled_goal": 4,
                 "goal_selection_strategy": "future",
             }
-        return Model(
-            policy_for(env),
-            env,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            gamma=self.gamma,
-            ent_coef=self.ent_coef,
-            policy_kwargs=dict(self.policy_kwargs or {}),
-            seed=self.seed,
-            device="cpu",  # these networks are too small for more
-            **more,
-        )
+        return Model(policy_for(env), env, **settings)
 
     @classmethod
     def without_buffer(cls) -> dict[str, Any] | None:

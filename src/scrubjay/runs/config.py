@@ -8,11 +8,13 @@ from typing import Any
 import gymnasium
 
 from scrubjay.agents.files import upgraded
-from scrubjay.envs.catalog import find_task
+from scrubjay.agents.settings import settings_of
+from scrubjay.envs.catalog import UnknownTaskError, find_task
 from scrubjay.registry import AgentSpec, agent_spec
+from scrubjay.training import RunFolderError
 
 LEAST = {
-    "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
+    "seed": 0, "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
     "checkpoint_freq": 0,
 }  # fmt: skip
 
@@ -23,7 +25,7 @@ class RunConfig:
 
     Attributes:
         agent: The method's name.
-        task: A Gymnasium id, a bare name or the paper's name; "" if only its maker knows it.
+        task: A Gymnasium id, a bare name or the paper's name; "" if it has none.
         preset: The method's settings for the task, by name; the method's first one if not given.
         options: Settings that overrule the preset's.
         task_options: Arguments of the task.
@@ -38,6 +40,8 @@ class RunConfig:
         checkpoint_steps: Steps whose checkpoints are kept for good.
         tensorboard: Whether to write TensorBoard's files.
         max_episode_steps: Where longer episodes are ended as time-outs.
+        env_by_id: Whether `task` and `task_options` make its environments; if not, only the program
+            that started it can.
     """
 
     agent: str
@@ -56,12 +60,13 @@ class RunConfig:
     checkpoint_steps: tuple[int, ...] = ()
     tensorboard: bool = False
     max_episode_steps: int | None = None
+    env_by_id: bool = True
 
     def __post_init__(self) -> None:
         spec = agent_spec(self.agent)
         self._set("agent", spec.name)
         self._set("preset", _known("preset", self.preset or spec.presets[0], spec.presets))
-        if self.task:
+        if self.env_by_id:
             self._set("task", find_task(self.task))
         self._set("checkpoint_steps", tuple(self.checkpoint_steps))
         for name, least in LEAST.items():
@@ -95,7 +100,7 @@ class RunConfig:
         """The configuration of a run folder's config.json, of this or an older version."""
         known = {entry.name for entry in fields(cls)}
         entries = {name: value for name, value in content.items() if name in known}
-        entries["task"] = entries.get("task") or ""
+        entries |= _task_entries(entries)
         agent, options = upgraded(str(entries.get("agent")), entries.get("options") or {})
         if agent != entries.get("agent"):
             entries["preset"] = ""  # those of the method that it was
@@ -104,11 +109,24 @@ class RunConfig:
             entries["n_envs"] = 1  # 0.1.0 recorded what was asked for, and used one environment
         return cls(**entries)
 
-    def make_env(self) -> gymnasium.Env[Any, Any]:
-        """The task, with its options."""
-        return gymnasium.make(
-            self.task, max_episode_steps=self.max_episode_steps, **self.task_options
-        )
+    def check_env_by_id(self) -> None:
+        """Refuse to make an environment that the task's id does not make.
+
+        Raises:
+            RunFolderError: If only the program that started the run can make its environments.
+        """
+        if not self.env_by_id:
+            name = f" {self.task!r}" if self.task else ""
+            raise RunFolderError(
+                f"no id makes its environment{name}: the run was started from Python, where it was "
+                "made"
+            )
+
+    def make_env(self, **more: Any) -> gymnasium.Env[Any, Any]:
+        """The task, with its options and more, like render_mode."""
+        self.check_env_by_id()
+        options = {**self.task_options, **more}
+        return gymnasium.make(self.task, max_episode_steps=self.max_episode_steps, **options)
 
     def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
         """An environment of its own for evaluation, if there is any."""
@@ -116,6 +134,7 @@ class RunConfig:
 
     def make_training_env(self) -> Any:
         """The environment, or the vector environment, to train on."""
+        self.check_env_by_id()
         if self.n_envs == 1:
             return self.make_env()
         return gymnasium.make_vec(
@@ -129,8 +148,25 @@ class RunConfig:
     def make_agent(self, env: Any) -> Any:
         """The agent, with the preset's settings and the options."""
         method = self.spec.load()
-        settings = method.preset(self.task, self.preset)
+        # a run folder has all settings, whatever a preset may say today
+        complete = self.options.keys() >= settings_of(method).keys() - {"seed"}
+        settings = {} if complete else method.preset(self.task, self.preset)
         return method(env, **{**settings, **self.options, "seed": self.seed})
+
+
+def _task_entries(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The task of a config.json, and whether its id is enough to make it here."""
+    task = content.get("task") or ""
+    by_id = bool(task) and content.get("env_by_id", True)
+    # 0.1.0 wrote no frequencies for a run that was started from Python
+    frequencies = {} if "eval_freq" in content else {"eval_freq": 0}
+    if frequencies:
+        by_id = False
+    try:
+        task = find_task(task) if by_id else task
+    except UnknownTaskError:
+        by_id = False
+    return {"task": task, "env_by_id": by_id, **frequencies}
 
 
 def _known(what: str, name: str, names: Sequence[str]) -> str:

@@ -8,11 +8,16 @@ from typing import Any
 from scrubjay.agents.files import read_training
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
-from scrubjay.training import RunFolder, RunFolderError
+from scrubjay.training import Callback, RunFolder, RunFolderError
 
 
 def start(
-    config: RunConfig, out: str | PathLike[str], command: str = "", *, progress_bar: bool = False
+    config: RunConfig,
+    out: str | PathLike[str],
+    command: str = "",
+    *,
+    callback: Callback = None,
+    progress_bar: bool = False,
 ) -> Any:
     """Run a new run to its end.
 
@@ -20,6 +25,7 @@ def start(
         config: What decides the run.
         out: The run folder, which must not hold a run yet.
         command: The command that started it, for the record.
+        callback: As in `learn`.
         progress_bar: Whether to show progress.
 
     Returns:
@@ -29,7 +35,7 @@ def start(
     env, eval_env = config.make_training_env(), config.make_eval_env()
     agent = config.make_agent(env)
     with RunFolder.create(out, _as_json(config, agent), command) as folder:
-        return _run(agent, eval_env, config, folder, progress_bar)
+        return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
 
 
 def resume(
@@ -37,6 +43,7 @@ def resume(
     *,
     env: Any = None,
     eval_env: Any = None,
+    callback: Callback = None,
     trust_module: bool = False,
     progress_bar: bool = False,
 ) -> Any:
@@ -46,8 +53,10 @@ def resume(
 
     Args:
         path: The run folder.
-        env: The training environment, where the folder does not say how to make it.
+        env: The training environment, where the folder does not say how to make it: that of a run
+            which was started from Python with an environment that has no id.
         eval_env: The evaluation environment, likewise.
+        callback: As in `learn`.
         trust_module: Whether a module that the run's task names ("module:Env-v0") may be imported.
         progress_bar: Whether to show progress.
 
@@ -57,25 +66,38 @@ def resume(
     with RunFolder.open(path, for_writing=True) as folder:
         config = config_of(folder)
         check_extras(config)
-        if env is None:
-            if not config.task:
-                raise RunFolderError(
-                    f"{path} was started from Python, which alone knows its environment: pass it, "
-                    "as in scrubjay.resume(path, env=env, eval_env=eval_env)"
-                )
-            check_module(path, config, trust_module)
-            env, eval_env = config.make_training_env(), config.make_eval_env()
+        env, eval_env = _environments(config, folder, env, eval_env, trust_module)
         method = config.spec.load()
-        if folder.manifest.get("status") == "finished" and not method.resumable:
-            return load_checkpoint(folder, config, "last")
         if method.resumable:
             agent, state = _restored(config, folder, env)
             folder.cut(agent.num_timesteps)
             folder.update(status="running", finished=None)
-            return _run(agent, eval_env, config, folder, progress_bar, training_state=state)
+            more = {"callback": callback, "training_state": state}
+            return _run(agent, eval_env, config, folder, progress_bar, **more)
+        if folder.manifest.get("status") == "finished":
+            return load_checkpoint(folder, config, "last")
         agent = config.make_agent(env)
         folder.restart(folder.config, folder.manifest.get("command", ""))
-        return _run(agent, eval_env, config, folder, progress_bar)
+        return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
+
+
+def _environments(
+    config: RunConfig, folder: RunFolder, env: Any, eval_env: Any, trust_module: bool
+) -> tuple[Any, Any]:
+    """The environments of a run, those that were not given made from its task's id."""
+    if env is not None and (eval_env is not None or not config.eval_freq):
+        return env, eval_env
+    try:
+        config.check_env_by_id()
+    except RunFolderError as error:
+        raise RunFolderError(
+            f"{folder.path}: {error}; pass it, as in "
+            "scrubjay.resume(path, env=env, eval_env=eval_env)"
+        ) from error
+    check_module(folder.path, config, trust_module)
+    if env is None:
+        env = config.make_training_env()
+    return env, config.make_eval_env() if eval_env is None else eval_env
 
 
 def _restored(config: RunConfig, folder: RunFolder, env: Any) -> tuple[Any, dict[str, Any]]:
@@ -158,7 +180,7 @@ def _run(
     config: RunConfig,
     folder: RunFolder,
     progress_bar: bool,
-    **resumed: Any,
+    **more: Any,
 ) -> Any:
     budget: dict[str, Any] = {"total_timesteps": max(config.steps - agent.num_timesteps, 0)}
     if config.episodes is not None:
@@ -175,7 +197,7 @@ def _run(
         checkpoint_freq=config.checkpoint_freq,
         checkpoint_steps=config.checkpoint_steps,
         tensorboard=config.tensorboard,
-        **resumed,
+        **more,
     )
 
 

@@ -38,6 +38,9 @@ class BaseCallback:
     def on_training_end(self) -> None:
         self._on_training_end()
 
+    def update_locals(self, locals_: dict[str, Any]) -> None:
+        """Told by Stable-Baselines3's list of callbacks before each step."""
+
     def _init_callback(self) -> None: ...
 
     def _on_training_start(self) -> None: ...

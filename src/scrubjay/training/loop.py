@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium
-import numpy as np
-
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.callbacks import Callback, CallbackList
 from scrubjay.training.environments import (
@@ -14,39 +11,12 @@ from scrubjay.training.environments import (
     LastStep,
     open_environment,
 )
-from scrubjay.training.evaluation import Evaluator
 from scrubjay.training.interrupts import InterruptGuard
+from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.protocols import Agent
 from scrubjay.training.records import EpisodeRecord, success_of
-from scrubjay.training.run_folder import RunFolder, command_line
 from scrubjay.training.session import NEVER, Plan, Session
-
-
-class Budget:
-    """When no further episode is begun: after so many steps, or so many episodes."""
-
-    def __init__(self, agent: Agent, timesteps: int | None, episodes: int | None) -> None:
-        if (timesteps is None) == (episodes is None):
-            raise ValueError("give total_timesteps or total_episodes, one of the two")
-        amount = timesteps if timesteps is not None else episodes
-        if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 0:
-            raise ValueError(f"a whole number of steps or episodes was expected, {amount!r} came")
-        self._agent = agent
-        self.unit = "steps" if timesteps is not None else "episodes"
-        self.total = self.done + int(amount)
-
-    @property
-    def done(self) -> int:
-        return self._agent.num_timesteps if self.unit == "steps" else self._agent.n_episodes
-
-    @property
-    def spent(self) -> bool:
-        return self.done >= self.total
-
-    def allows_another(self, n_open: int) -> bool:
-        """Whether a further episode may begin while `n_open` others are under way."""
-        return not self.spent and (self.unit == "steps" or self.done + n_open < self.total)
 
 
 class Loop:
@@ -179,18 +149,20 @@ def train(
     """
     budget = Budget(agent, total_timesteps, total_episodes)
     plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
-    if eval_env is not None and eval_env is env:
-        raise ValueError("evaluation needs an environment of its own, the training one came")
-    evaluator = _open_evaluator(eval_env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps)
+    evaluator = open_evaluator(
+        eval_env, env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps
+    )
     limit = EpisodeLimit(env, max_episode_steps)
     source = open_environment(env)
     callbacks = CallbackList(callback)
-    folder = _open_folder(run_folder, agent, env, budget)
+    folder = open_folder(run_folder, agent, env, budget, plan, evaluator, max_episode_steps)
     with InterruptGuard() as guard:
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
             done=lambda: budget.done, should_stop=lambda: guard.requested,
+            # an agent that has learned before is not made again by its settings alone
+            save_start=folder is not run_folder,
         )  # fmt: skip
         session.restore(training_state or {})
         status = "failed"
@@ -210,38 +182,3 @@ def train(
             session.close(status)
     if guard.requested:
         raise KeyboardInterrupt
-
-
-def _open_evaluator(
-    env: Any, eval_freq: int, n_episodes: int, seed: int, max_episode_steps: int | None
-) -> Evaluator | None:
-    if env is None:
-        if eval_freq:
-            raise ValueError("evaluation needs an environment of its own: give eval_env too")
-        return None
-    if isinstance(env, str):
-        env = gymnasium.make(env)
-    if not isinstance(env, gymnasium.Env):
-        raise TypeError(
-            "one Gymnasium environment or its id was expected for evaluation, "
-            f"{type(env).__name__} came"
-        )
-    return Evaluator(env, n_episodes, seed, max_episode_steps)
-
-
-def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> RunFolder | None:
-    if run_folder is None:
-        return None
-    if isinstance(run_folder, RunFolder):
-        run_folder.update(status="running", finished=None)
-        return run_folder
-    spec = getattr(env, "spec", None)
-    config = {
-        "agent": agent.name,
-        "task": spec.id if spec is not None else None,
-        "seed": agent.seed,
-        "options": agent.config(),
-        "start_timestep": agent.num_timesteps,
-        budget.unit: budget.total,
-    }
-    return RunFolder.create(run_folder, config, command_line())

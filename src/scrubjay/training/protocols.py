@@ -60,11 +60,18 @@ class Trained(Policy, Protocol):
         """Write the state at the last episode boundary; `training` is kept beside it."""
 
 
-class Agent(Trained, Protocol):
-    """What the training loop needs to train something."""
+class Described(Trained, Protocol):
+    """What a run folder says of what is trained."""
 
     name: ClassVar[str]
     seed: int
+
+    def config(self) -> dict[str, Any]:
+        """All settings, as JSON."""
+
+
+class Agent(Described, Protocol):
+    """What the training loop needs to train something."""
 
     def recorder(self, n_lanes: int, batched: bool) -> Recorder:
         """What records the episodes of that many environments."""
@@ -74,6 +81,3 @@ class Agent(Trained, Protocol):
 
     def warm_up(self) -> None:
         """Compile what will be called, so that no rate hides it."""
-
-    def config(self) -> dict[str, Any]:
-        """All settings, as JSON."""

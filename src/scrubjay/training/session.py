@@ -79,6 +79,7 @@ class Session:
         done: Callable[[], int] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         checkpoint_suffix: str = ".scrub",
+        save_start: bool = False,
     ) -> None:
         self.agent = agent
         self.plan = plan
@@ -90,6 +91,7 @@ class Session:
         self._done = done or (lambda: self.agent.num_timesteps)
         self._should_stop = should_stop
         self._suffix = checkpoint_suffix
+        self._save_start = save_start
         self._best: tuple[float, float] | None = None
         self._clock = Clock(agent.num_timesteps)
         self._begun = False
@@ -176,6 +178,8 @@ class Session:
     def begin(self) -> None:
         """Do what a stopped run had not come to at the very step of its last boundary."""
         self._begun = True
+        if self._save_start:
+            self._save("last")
         self._probe()
         if self.agent.num_timesteps >= self.next_event:
             self.handle_events()
