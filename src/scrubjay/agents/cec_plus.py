@@ -400,7 +400,7 @@ class CECPlus(MemoryAgent):
     # -- deciding ------------------------------------------------------------------------------
 
     @property
-    def notes(self) -> Notes:  # type: ignore[override]
+    def notes(self) -> Notes:
         """Uniforms for epsilon, softmax, each part of the action and, if held, its duration."""
         size = self.codec.size
         return Notes(

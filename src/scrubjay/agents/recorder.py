@@ -11,7 +11,7 @@ ready while other episodes are open, nothing changes for those.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
-from scrubjay.agents.sampling import is_finite, write_uniform_action
+from scrubjay.agents.sampling import is_finite, store_key, write_uniform_action
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import Outcome
@@ -45,6 +45,17 @@ class Choice(IntEnum):
     """Chosen by somebody else and given to `record`."""
 
 
+class Step(NamedTuple):
+    """The present step of one lane, for methods that decide in plain Python: write into it."""
+
+    key: npt.NDArray[np.float32]
+    action: npt.NDArray[np.float32]
+    numbers: Floats
+    trace: npt.NDArray[np.int64]
+    draws: Floats
+    scale: float
+
+
 class Lanes(NamedTuple):
     """What compiled code reads and writes of all lanes, L of them, of up to T steps."""
 
@@ -63,6 +74,27 @@ class Lanes(NamedTuple):
     """(L, 4): see `DECIDES`, `STEP`, `HELD` and `NUMBER`."""
     scales: Floats
     """(L,): how many times the exploration rate each episode has."""
+
+    def steps(self, keys: Floats) -> Iterator[Step]:
+        """The present step of each lane that is to be decided, its key stored and its notes empty.
+
+        For methods that decide in plain Python, lane by lane.
+
+        Args:
+            keys: (L, D): the key of each lane's observation.
+
+        Raises:
+            ValueError: If a key is not finite.
+        """
+        for lane in np.flatnonzero(self.state[:, DECIDES]):
+            t = self.state[lane, STEP]
+            key, action = self.keys[lane, t], self.actions[lane, t]
+            numbers, trace = self.numbers[lane, t], self.trace[lane, t]
+            if not store_key(keys[lane], key):
+                raise ValueError(f"expected a finite observation, got the key {keys[lane]}")
+            numbers[:], trace[:] = 0.0, 0
+            draws, scale = self.draws[lane, t % BLOCK], float(self.scales[lane])
+            yield Step(key, action, numbers, trace, draws, scale)
 
 
 # Columns of `Lanes.state`: whether the lane is to be decided now, its step, how many steps an
@@ -164,6 +196,11 @@ class EpisodeRecorder:
         self, method: Method, environments: Sequence[int] = (0,), batched: bool = False
     ) -> None:
         n_lanes = len(environments)
+        if method.notes.uniforms < 2 + method.codec.size:  # see `_act_at_random`
+            raise ValueError(
+                f"expected notes with at least {2 + method.codec.size} uniform numbers, two and "
+                f"one for each number of an action, got {method.notes.uniforms}"
+            )
         self._method = method
         self._environments = tuple(environments)
         self._batched = batched
