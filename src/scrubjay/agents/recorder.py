@@ -407,11 +407,14 @@ class EpisodeRecorder:
         self._method.num_timesteps += len(active)
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
-        """Say that another action than the one just decided was executed."""
+        """Say which action was executed; if it is the one just decided, nothing changes."""
         lanes = self._lanes
         step = lanes.state[lane, STEP]
-        lanes.actions[lane, step] = self._codec.encode(action)
-        lanes.trace[lane, step, 1:] = 0
+        executed = self._codec.encode(action)
+        if np.array_equal(executed, lanes.actions[lane, step]):
+            return
+        lanes.actions[lane, step] = executed
+        lanes.trace[lane, step, 1:] = -1  # no row was followed
         lanes.trace[lane, step, CHOICE] = Choice.GIVEN
         lanes.state[lane, HELD] = 0
 
