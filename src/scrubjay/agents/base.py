@@ -389,21 +389,24 @@ class MemoryAgent(ABC):
         Returns:
             The action or actions, and `state`.
         """
-        batch = self.flattener.is_batch(observation)
-        if batch:
-            vectors = self.flattener.batch_of(observation)
-        else:
-            vectors = np.empty((1, self.flattener.size))
-            self.flattener.into(observation, vectors[0])
-        if all(len(memory) == 0 for memory in self.memories.values()):
+        flattener, embedding = self.flattener, self.embedding
+        batch = flattener.is_batch(observation)
+        # buffers of its own: many threads may predict at once
+        vectors = flattener.batch_of(observation) if batch else np.empty((1, flattener.size))
+        if not batch:
+            flattener.into(observation, vectors[0])
+        if not any(map(len, self.memories.values())):
             return self._predict_without_memory(len(vectors) if batch else None), state
-        keys = self.embedding.embed_batch(vectors)
+        if batch:
+            keys = embedding.embed_batch(vectors)
+        else:
+            keys = np.empty((1, embedding.key_dim))
+            embedding.embed(vectors[0], keys[0])
         if deterministic:
             stored = self.greedy_actions(keys)
         else:
             stored = sample_actions(self, keys, self._prediction_rng)
-        actions = self.codec.decode_many(stored) if batch else self.codec.decode(stored[0])
-        return actions, state
+        return (self.codec.decode_many(stored) if batch else self.codec.decode(stored[0])), state
 
     def _predict_without_memory(self, n: int | None) -> Any:
         if not self._warned_empty:

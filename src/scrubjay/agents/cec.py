@@ -118,21 +118,27 @@ def select_actions(
 
 
 @compiled()
-def nearest_rows(
+def nearest_actions(
     tree_keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],
     boxes: npt.NDArray[np.float32],
     buckets: npt.NDArray[np.int32],
+    actions: npt.NDArray[np.float32],
     keys: Floats,
-    rows: npt.NDArray[np.int64],
+    found: npt.NDArray[np.float32],
 ) -> int:
-    """The evaluation rule: the closest row, whatever its distance or value; -1 if all is well."""
+    """The evaluation rule: the action of the closest row, whatever its distance or value.
+
+    Returns the index of a key that is not finite, or -1.
+    """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    key, distance = np.empty(keys.shape[1], np.float32), np.empty(1, np.float64)
+    key, row = np.empty(keys.shape[1], np.float32), np.empty(1, np.int64)
+    distance = np.empty(1, np.float64)
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
-        find_neighbors(tree, key, 1, np.inf, rows[i : i + 1], distance)
+        find_neighbors(tree, key, 1, np.inf, row, distance)
+        found[i] = actions[row[0]]
     return -1
 
 
@@ -219,11 +225,11 @@ class CEC(MemoryAgent):
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the closest rows."""
-        rows = np.zeros(len(keys), np.int64)
-        bad = nearest_rows(*self._tree, keys, rows)
+        found = np.empty((len(keys), self.codec.size), np.float32)
+        bad = nearest_actions(*self._tree, self._actions, keys, found)
         if bad >= 0:
             raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
-        return self._actions[rows]
+        return found
 
     def learn_from(self, experience: Experience) -> Learned:
         """Algorithm 1, UPDATE: backwards, each step with its discounted return (Eqs. 3 and 4).

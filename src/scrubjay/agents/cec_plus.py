@@ -22,7 +22,7 @@ docs/plus.md says what each is worth.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,8 @@ FAR = 64  # rows that are asked when no neighbour knows anything
 # this step would be written, and the memory's clock at the decision. -1: no row.
 FOLLOWED, BEST, REPEATED, SEEN = range(1, 5)
 CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
+
+NO_ROWS, NO_VALUES = np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 RULE = np.dtype(
     [
@@ -220,15 +222,16 @@ def duration(draw: float, longest: int) -> int:
 
 
 @compiled()
-def greedy_rows(
+def greedy_actions(
     tree_keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],
     boxes: npt.NDArray[np.float32],
     buckets: npt.NDArray[np.int32],
     values: npt.NDArray[np.float32],
+    actions: npt.NDArray[np.float32],
     rules: npt.NDArray[Any],
     keys: Floats,
-    greedy: Ints,
+    found_actions: npt.NDArray[np.float32],
 ) -> int:
     """The evaluation rule: the best of the neighbours, or (`best` is False) the closest row.
 
@@ -249,14 +252,15 @@ def greedy_rows(
             found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
             count = weigh(values, rows, squared, found, rule, scores)
         if count > 0:
-            greedy[i] = rows[scores[:count].argmax()]
+            found_actions[i] = actions[rows[scores[:count].argmax()]]
             continue
         found = find_neighbors(tree, key, n_far, np.inf, rows, squared)
-        greedy[i] = rows[0]
+        row = rows[0]
         for j in range(found):
             if values[rows[j]] > rule.worthless:
-                greedy[i] = rows[j]
+                row = rows[j]
                 break
+        found_actions[i] = actions[row]
     return -1
 
 
@@ -299,13 +303,58 @@ def back_up(
     return returns
 
 
-class Update(NamedTuple):
-    """What one episode changes in the memory: tuples to write, in order, and corrected rows."""
+@compiled()
+def plan_update(
+    rewards: Floats,
+    gamma: float,
+    stitching: bool,
+    correction: float,
+    terminated: bool,
+    trace: Ints,
+    numbers: Floats,
+    values: npt.NDArray[np.float32],
+    written: Ints,
+    lowest: float,
+) -> tuple[Floats, Ints, Ints, npt.NDArray[np.float32]]:
+    """What an episode changes; nothing is changed yet.
 
-    order: npt.NDArray[np.intp]
-    returns: Floats
-    corrected: Ints
-    corrected_values: npt.NDArray[np.float32]
+    The backward pass reads values that it has just corrected, so it works on a copy of the values
+    of the rows that the episode met. With several environments, another one may have replaced a row
+    since a step was decided: then it is not the row that was followed any more.
+
+    Returns the value of each step, the steps to write, last one first, the rows to correct and
+    their values.
+    """
+    n = len(rewards)
+    rows, in_place = np.empty(2 * n, np.int64), np.empty((n, 2), np.bool_)
+    for t in range(n):
+        for j in range(2):
+            row = trace[t, FOLLOWED + j]
+            rows[2 * t + j] = row
+            in_place[t, j] = row >= 0 and written[row] <= trace[t, SEEN]
+    if not terminated and n > 0:
+        in_place[n - 1, 0] = False  # nobody knows what the last step led to
+    met = np.unique(rows)
+    places = np.searchsorted(met, rows).reshape(n, 2)
+    copied = np.empty(len(met), np.float32)
+    for i in range(len(met)):
+        copied[i] = values[met[i]] if met[i] >= 0 else np.float32(0.0)
+    closeness = numbers[:, CLOSENESS]
+    returns = back_up(
+        rewards, gamma, stitching, correction, places, in_place, closeness, copied, lowest
+    )
+    corrected = np.zeros(len(met), np.bool_)
+    fresh = np.empty(n, np.int64)
+    n_fresh = 0
+    for t in range(n - 1, -1, -1):
+        followed = correction > 0.0 and in_place[t, 0]
+        if followed:
+            corrected[places[t, 0]] = True
+        # a repeated step is no news, unless its row has been replaced since
+        if not (followed and trace[t, REPEATED] > 0):
+            fresh[n_fresh] = t
+            n_fresh += 1
+    return returns, fresh[:n_fresh], met[corrected], copied[corrected]
 
 
 class CECPlus(MemoryAgent):
@@ -449,10 +498,9 @@ class CECPlus(MemoryAgent):
 
     def memory_changed(self) -> None:
         memory = self.memory
-        self._actions = memory.column_arrays["action"]
         self._rules = self._make_rule()
-        self._read = (*memory.tree.arrays, memory.value_array)
-        self._arguments = (*self._read, self._actions, self._rules, self.codec.bounds)
+        self._read = (*memory.tree.arrays, memory.value_array, memory.column_arrays["action"])
+        self._arguments = (*self._read, self._rules, self.codec.bounds)
 
     def _make_rule(self) -> npt.NDArray[Any]:
         memory = self.memory
@@ -488,11 +536,11 @@ class CECPlus(MemoryAgent):
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the best neighbours."""
-        rows = np.zeros(len(keys), np.int64)
-        bad = greedy_rows(*self._read, self._rules, keys, rows)
+        found = np.empty((len(keys), self.codec.size), np.float32)
+        bad = greedy_actions(*self._read, self._rules, keys, found)
         if bad >= 0:
             raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
-        return self._actions[rows]
+        return found
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -502,42 +550,25 @@ class CECPlus(MemoryAgent):
 
     def learn_from(self, experience: Experience) -> Learned:
         """Values backwards, as in CEC; corrections and writes are checked before either is made."""
-        update = self._update_from(experience)
-        self.memory.set_values(update.corrected, update.corrected_values)
-        order = update.order
-        _, outcomes = self.memory.write_many(
-            experience.keys[order], update.returns[order], action=experience.actions[order]
-        )
-        return Learned(outcomes, len(experience.rewards) - len(order))
-
-    def _update_from(self, experience: Experience) -> Update:
+        memory = self.memory
         rewards = self._extended(experience.rewards, experience.terminated)
-        trace = experience.trace
-        no_rows, no_values = np.zeros(0, np.int64), np.zeros(0, np.float32)
-        backwards = np.arange(len(rewards))[::-1]
-        if not experience.decided:
+        rows, row_values = NO_ROWS, NO_VALUES
+        if experience.decided:
+            returns, steps, rows, row_values = plan_update(
+                rewards, self.gamma, self.stitching, self.correction, experience.terminated,
+                experience.trace, experience.numbers, memory.value_array, memory.written_array,
+                memory.value_range[0],
+            )  # fmt: skip
+        else:
             returns = super().plain_returns(rewards, terminated=True)
-            check_returns(returns, rewards)
-            return Update(backwards, returns, no_rows, no_values)
-        in_place = still_in_place(self.memory, trace)
-        if not experience.terminated:
-            in_place[-1, 0] = False  # nobody knows what the last step led to
-        met, places = np.unique(trace[:, FOLLOWED : BEST + 1], return_inverse=True)
-        values = self.memory.value_array[met]
-        lowest, _ = self.memory.value_range
-        returns = back_up(
-            rewards, self.gamma, self.stitching, self.correction, places.reshape(-1, 2), in_place,
-            experience.numbers[:, CLOSENESS], values, lowest,
-        )  # fmt: skip
+            steps = np.arange(len(rewards))[::-1]
         check_returns(returns, rewards)
-        if self.correction == 0:
-            return Update(backwards, returns, no_rows, no_values)
-        corrected = np.isin(met, trace[in_place[:, 0], FOLLOWED])
-        check_corrections(met[corrected], values[corrected])
-        # a repeated step is no news, unless its row has been replaced since
-        repeated = (trace[:, REPEATED] > 0) & in_place[:, 0]
-        order = backwards[~repeated[backwards]]
-        return Update(order, returns, met[corrected], values[corrected])
+        check_corrections(rows, row_values)
+        memory.set_values(rows, row_values)
+        _, outcomes = memory.write_many(
+            experience.keys[steps], returns[steps], action=experience.actions[steps]
+        )
+        return Learned(outcomes, len(rewards) - len(steps))
 
     def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:
         return super().plain_returns(self._extended(rewards, terminated), terminated)
@@ -567,16 +598,6 @@ class CECPlus(MemoryAgent):
         config = {**super().warm_up_config(), "distance_threshold": "step"}
         config.pop("periodic", None)
         return config
-
-
-def still_in_place(memory: EpisodicMemory, trace: Ints) -> npt.NDArray[np.bool_]:
-    """Whether the row that each step followed, and the best row near it, are still the same rows.
-
-    With several environments, another one may have replaced a row since the step was decided.
-    """
-    rows, seen = trace[:, FOLLOWED : BEST + 1], trace[:, SEEN, None]
-    same: npt.NDArray[np.bool_] = (rows >= 0) & (memory.written_array[rows] <= seen)
-    return same
 
 
 def median_step(episodes: list[npt.NDArray[Any]]) -> float:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
 from scrubjay.agents.sampling import is_finite, store_key, write_uniform_action
+from scrubjay.compiled import compiled
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import Outcome
@@ -43,6 +44,9 @@ class Choice(IntEnum):
     """An exploratory action that goes on."""
     GIVEN = 5
     """Chosen by somebody else and given to `record`."""
+
+
+N_CHOICES = len(Choice)
 
 
 class Step(NamedTuple):
@@ -221,12 +225,16 @@ class EpisodeRecorder:
         self._keys = np.zeros((n_lanes, self._embedding.key_dim))
         self._all_decide = False
         self._shape = (self._flattener.size,)
+        # steps for which each lane has random numbers, and steps until some lane needs more
+        self._drawn: Any = np.zeros(n_lanes, np.int64) if batched else [0] * n_lanes
+        self._until_block = 0
         self._view_lane()
 
     def _view_lane(self) -> None:
         """Views of the first lane, which is the only one where nothing is stacked."""
         lanes = self._lanes
         self._actions, self._state = lanes.actions[0], lanes.state[0]
+        self._steps = lanes.state[:, STEP]
         self._alone_rewards, self._key = self._rewards[0], self._keys[0]
         self._step = int(self._state[STEP])
 
@@ -246,7 +254,7 @@ class EpisodeRecorder:
         self._rows[lane] = []
         state[lane] = self._decides[lane], 0, 0, number
         self._all_decide = bool(self._decides.all() and self._open.all())
-        self._step = 0
+        self._step = self._until_block = self._drawn[lane] = 0
         return number
 
     # -- act -----------------------------------------------------------------------------------
@@ -263,21 +271,25 @@ class EpisodeRecorder:
         """
         if not self._batched:
             return self._act_alone(observation)
-        active = self._open if lanes is None else self._open & lanes
-        self._prepare_steps(np.flatnonzero(active))
-        self._flattener.into_batch(observation, self._vectors)
         if self._all_decide and lanes is None:
+            self._prepare_steps()
+            self._flattener.into_batch(observation, self._vectors)
+            self._lanes.state[:, DECIDES] = 1  # a lane may have waited before
             self._decide(self._observe_all())
-        else:
-            self._act_one_by_one(np.flatnonzero(active))
-        steps = np.minimum(self._lanes.state[:, STEP], self._length - 1)
+            return self._codec.decode_many(self._lanes.actions[self._all, self._steps])
+        active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
+        self._prepare_steps()
+        self._flattener.into_batch(observation, self._vectors)
+        self._act_one_by_one(active)
+        # lanes that are idle repeat some possible action, which nobody records
+        steps = np.minimum(self._steps, self._length - 1)
         return self._codec.decode_many(self._lanes.actions[self._all, steps])
 
     def _act_alone(self, observation: Any) -> Any:
         """The same for one lane without a stack, with as little Python as possible."""
         step = self._step
-        if step % BLOCK == 0:
-            self._prepare_step(0, step)
+        if step == self._drawn[0]:
+            self._prepare_step(0)
         if self._all_decide:
             # an identity copies nothing where compiled code can read the observation as it is
             if not (
@@ -355,15 +367,21 @@ class EpisodeRecorder:
 
     # -- steps ---------------------------------------------------------------------------------
 
-    def _prepare_steps(self, active: npt.NDArray[np.intp]) -> None:
-        steps = self._lanes.state[:, STEP]
-        for lane in active[steps[active] % BLOCK == 0]:
-            self._prepare_step(lane, int(steps[lane]))
+    def _prepare_steps(self) -> None:
+        """Blocks of random numbers for the open lanes that have come to the end of theirs."""
+        self._until_block -= 1
+        if self._until_block > 0:
+            return
+        for lane in np.flatnonzero(self._open & (self._steps >= self._drawn)):
+            self._prepare_step(int(lane))
+        left = self._drawn - self._steps
+        self._until_block = int(left[self._open].min(initial=BLOCK))
 
-    def _prepare_step(self, lane: int, step: int) -> None:
+    def _prepare_step(self, lane: int) -> None:
         """At the start of every block of steps: room for it, and its random numbers."""
-        if step == self._length:
+        if self._drawn[lane] == self._length:
             self._grow()
+        self._drawn[lane] += BLOCK
         notes, rng = self._method.notes, self._rngs[lane]
         draws = self._lanes.draws[lane]
         draws[:, : notes.uniforms] = rng.random((BLOCK, notes.uniforms))
@@ -397,13 +415,14 @@ class EpisodeRecorder:
             self._state[STEP] = step
             self._method.num_timesteps += 1
             return
-        state = self._lanes.state
-        active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
-        rewards = np.asarray(reward, np.float64)[active]
-        if not np.isfinite(rewards).all():
+        rewards, active = np.asarray(reward, np.float64), self._all
+        if lanes is not None or not self._all_decide:
+            active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
+            rewards = rewards[active]
+        if not math.isfinite(rewards.sum()) and not np.isfinite(rewards).all():
             raise ValueError(f"expected finite rewards, got {rewards}")
-        self._rewards[active, state[active, STEP]] = rewards
-        state[active, STEP] += 1
+        self._rewards[active, self._steps[active]] = rewards
+        self._steps[active] += 1
         self._method.num_timesteps += len(active)
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
@@ -566,18 +585,32 @@ def is_identity(embedding: Embedding) -> bool:
 
 def count_choices(episode: Experience) -> dict[str, float]:
     """How an episode's actions were chosen, and how far the nearest rows were."""
-    choices = np.bincount(episode.trace[:, CHOICE], minlength=len(Choice))
-    random = choices[[Choice.UNIFORM, Choice.NO_NEIGHBOR, Choice.HELD]].sum()
-    weights = episode.numbers[:, WEIGHT]
-    measured = weights > 0
+    choices, distance, weight = sum_choices(episode.trace, episode.numbers)
     return {
         "decisions": float(len(episode.rewards)),
-        "random": float(random),
-        "looked": float(choices[[Choice.MEMORY, Choice.NOISE, Choice.NO_NEIGHBOR]].sum()),
+        "random": float(
+            choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
+        ),
+        "looked": float(
+            choices[Choice.MEMORY] + choices[Choice.NOISE] + choices[Choice.NO_NEIGHBOR]
+        ),
         "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
-        "distance": float(weights[measured] @ episode.numbers[measured, DISTANCE]),
-        "distances": float(weights.sum()),
+        "distance": distance,
+        "distances": weight,
     }
+
+
+@compiled()
+def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, float, float]:
+    """How often each choice was made, the weighted sum of nearest distances, and of weights."""
+    choices = np.zeros(N_CHOICES, np.int64)
+    distance, weight = 0.0, 0.0
+    for t in range(len(trace)):
+        choices[trace[t, CHOICE]] += 1
+        if numbers[t, WEIGHT] > 0.0:
+            distance += numbers[t, WEIGHT] * numbers[t, DISTANCE]
+            weight += numbers[t, WEIGHT]
+    return choices, distance, weight
 
 
 def count_outcomes(learned: list[Learned]) -> dict[str, float]:

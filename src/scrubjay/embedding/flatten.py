@@ -71,7 +71,8 @@ class Flattener:
     def is_batch(self, observation: Any) -> bool:
         """Whether this is a stack of observations: one more leading dimension."""
         first = observation if self.keys is None else self._entry(observation, self.keys[0])
-        return np.ndim(first) == len(self.shapes[0]) + 1
+        ndim = first.ndim if type(first) is np.ndarray else np.ndim(first)
+        return ndim > len(self.shapes[0])
 
 
 def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:

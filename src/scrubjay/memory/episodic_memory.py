@@ -121,7 +121,7 @@ class EpisodicMemory:
     # ------------------------------------------------------------ what is there
 
     def __len__(self) -> int:
-        return int(self.table.counters[N_ROWS])
+        return self.table.counters.item(N_ROWS)
 
     def __repr__(self) -> str:
         return (
@@ -133,7 +133,7 @@ class EpisodicMemory:
     @property
     def clock(self) -> int:
         """How many changes there were: the highest stamp given so far."""
-        return int(self.table.counters[CLOCK])
+        return self.table.counters.item(CLOCK)
 
     @property
     def keys(self) -> npt.NDArray[np.float32]:
@@ -382,8 +382,11 @@ class EpisodicMemory:
         set_row_values(self.table, numbers, self._rounded(values, len(numbers)))
 
     def _rounded(self, values: npt.ArrayLike, n: int) -> npt.NDArray[np.float32]:
-        with np.errstate(over="ignore"):
-            rounded = vector("values", values, n).astype(np.float32)
+        if isinstance(values, np.ndarray) and values.dtype == np.float32 and values.shape == (n,):
+            rounded = values
+        else:
+            with np.errstate(over="ignore"):
+                rounded = vector("values", values, n).astype(np.float32)
         if not np.isfinite(rounded).all():
             raise ValueError("values must be finite in float32: check them for NaN and infinity")
         return rounded
