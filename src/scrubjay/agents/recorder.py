@@ -606,7 +606,7 @@ def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, flo
     choices = np.zeros(N_CHOICES, np.int64)
     distance, weight = 0.0, 0.0
     for t in range(len(trace)):
-        choices[trace[t, CHOICE]] += 1
+        choices[min(max(trace[t, CHOICE], 0), N_CHOICES - 1)] += 1  # whatever a method wrote there
         if numbers[t, WEIGHT] > 0.0:
             distance += numbers[t, WEIGHT] * numbers[t, DISTANCE]
             weight += numbers[t, WEIGHT]
