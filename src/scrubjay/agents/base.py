@@ -6,6 +6,7 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -116,7 +117,7 @@ class MemoryAgent(ABC):
         self._boundary: Boundary | None = None
         self._warned_empty = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
-        self.memories: dict[str, EpisodicMemory] = self.make_memories()
+        self.memories: dict[str, EpisodicMemory] = _named(self.make_memories())
         self.memory_changed()
 
     def _bind_embedding(self, embedding: Any) -> None:
@@ -132,7 +133,7 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """The agent's memories by name, still empty."""
+        """The agent's memories by name (letters, digits and _), still empty."""
 
     @abstractmethod
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -532,6 +533,14 @@ class MemoryAgent(ABC):
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:
     count = totals.get(whole, 0.0)
     return totals.get(part, 0.0) / count if count else float("nan")
+
+
+def _named(memories: dict[str, EpisodicMemory]) -> dict[str, EpisodicMemory]:
+    """Refuse names that a file could not keep, before anything is learned."""
+    for name in memories:
+        if not re.fullmatch(r"[A-Za-z0-9_]+", name):
+            raise ValueError(f"expected letters, digits and _ in a memory's name, got {name!r}")
+    return memories
 
 
 def _plain(value: Any) -> Any:
