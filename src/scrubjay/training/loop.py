@@ -1,6 +1,7 @@
 """The training loop: act, step, record; at an episode's end remember, report, begin anew."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import gymnasium
@@ -185,7 +186,10 @@ def train(
     limit = EpisodeLimit(env, max_episode_steps)
     source = open_environment(env)
     callbacks = CallbackList(callback)
-    folder = _open_folder(run_folder, agent, env, budget)
+    folder = _open_folder(
+        run_folder, agent, env, budget, **asdict(plan), n_eval_episodes=n_eval_episodes,
+        max_episode_steps=max_episode_steps,
+    )  # fmt: skip
     with InterruptGuard() as guard:
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
@@ -229,7 +233,9 @@ def _open_evaluator(
     return Evaluator(env, n_episodes, seed, max_episode_steps)
 
 
-def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> RunFolder | None:
+def _open_folder(
+    run_folder: Any, agent: Agent, env: Any, budget: Budget, **plan: Any
+) -> RunFolder | None:
     if run_folder is None:
         return None
     if isinstance(run_folder, RunFolder):
@@ -243,5 +249,9 @@ def _open_folder(run_folder: Any, agent: Agent, env: Any, budget: Budget) -> Run
         "options": agent.config(),
         "start_timestep": agent.num_timesteps,
         budget.unit: budget.total,
+        # whoever resumes the run evaluates and saves as often
+        **plan,
     }
+    if hasattr(env, "num_envs"):
+        config["n_envs"] = env.num_envs
     return RunFolder.create(run_folder, config, command_line())
