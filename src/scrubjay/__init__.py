@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import scrubjay.envs  # noqa: F401  registers the tasks
 
 if TYPE_CHECKING:
-    from scrubjay.agents import CEC, CECPlus, LinearSchedule, MemoryAgent
+    from scrubjay.agents import CEC, CECPlus, LinearSchedule, MemoryAgent, Spaces
     from scrubjay.agents.cec import preset
     from scrubjay.embedding import (
         BoundsScaler,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent"),
+    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent", "Spaces"),
     "scrubjay.embedding": (
         "BoundsScaler",
         "Chain",
@@ -76,6 +76,7 @@ __all__ = [
     "RunFolder",
     "RunningNormalizer",
     "SelectKeys",
+    "Spaces",
     "make",
     "preset",
     "register",

@@ -62,8 +62,9 @@ class MemoryAgent(ABC):
     """An agent that acts from episodic memory. A method says how it decides and how it learns.
 
     A method's constructor has its settings as keyword arguments, with their ranges, and calls
-    `super().__init__(env, locals())`; each setting is then an attribute of the agent. It supplies
-    `notes`, `make_memories`, `decide`, `greedy_actions` and `learn_from`.
+    `super().__init__(env, locals())`; each setting is then an attribute of the agent. `seed` must
+    be one of them; `gamma` and `embedding` may be. The method has a `name` and supplies
+    `make_memories`, `decide`, `greedy_actions` and `learn_from`; all else has a default.
 
     Args:
         env: A Gymnasium environment or vector environment, an id, or `Spaces`.
@@ -73,10 +74,8 @@ class MemoryAgent(ABC):
     name: ClassVar[str]
     suffix: ClassVar[str] = ".scrub"
     resumable: ClassVar[bool] = True
-    gamma: float
+    gamma: float = 1.0
     seed: int
-    notes: Notes
-    """The random numbers that a step needs, and the notes that it takes."""
 
     if TYPE_CHECKING:
 
@@ -95,6 +94,8 @@ class MemoryAgent(ABC):
         return MemoryAgent._classes.get(name)
 
     def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
+        if "seed" not in settings_of(type(self)):
+            raise TypeError(f"expected {type(self).__name__}.__init__ to have an argument seed")
         self.env: Any = None
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
@@ -131,7 +132,7 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """The agent's memories by name, still empty."""
+        """The agent's memories by name (letters, digits and _), still empty."""
 
     @abstractmethod
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -147,11 +148,20 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
-        """(n, A): the stored actions of the evaluation rule, for memories that have rows."""
+        """(n, A): the stored actions of the evaluation rule; some memory has rows, not each."""
 
     @abstractmethod
     def learn_from(self, experience: Experience) -> Learned:
         """Write what an episode has taught; everything is checked before anything changes."""
+
+    @property
+    def notes(self) -> Notes:
+        """The random numbers that a step needs, and the notes that it takes.
+
+        By default a uniform number to explore, one to choose a neighbour, and one for each number
+        of an action.
+        """
+        return Notes(uniforms=2 + self.codec.size)
 
     def memory_changed(self) -> None:
         """Told after every change of the memories, whose arrays may be other ones now."""
@@ -462,7 +472,10 @@ class MemoryAgent(ABC):
 
     def warm_up_config(self) -> dict[str, Any]:
         """Settings of an agent with which everything is called: it begins without keys."""
-        return {**self.config(), "embedding": {"name": "frozen_normalizer", "n_steps": 2}}
+        config = self.config()
+        if "embedding" in config:
+            config["embedding"] = {"name": "frozen_normalizer", "n_steps": 2}
+        return config
 
     # -- files ---------------------------------------------------------------------------------
 

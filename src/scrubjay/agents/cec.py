@@ -190,7 +190,7 @@ class CEC(MemoryAgent):
         self._scale_check = ScaleCheck()
 
     @property
-    def notes(self) -> Notes:  # type: ignore[override]
+    def notes(self) -> Notes:
         """Uniform numbers for epsilon, the softmax and each part of the action; normal ones."""
         noisy = self.exploration == "noise" and not self.codec.discrete
         return Notes(uniforms=2 + self.codec.size, normals=self.codec.size if noisy else 0)

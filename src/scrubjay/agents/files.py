@@ -76,6 +76,20 @@ def read_training(path: str | PathLike[str]) -> dict[str, Any]:
     return dict(read_archive(path, KIND)[0].get("training", {}))
 
 
+def read_memories(path: str | PathLike[str]) -> dict[str, Arrays]:
+    """The arrays of each memory in a saved agent, by name, whether or not its class is installed.
+
+    Args:
+        path: A file of `save`.
+
+    Returns:
+        For each memory its keys, values, stamps, recency order and columns.
+    """
+    arrays = _renamed(read_archive(path, KIND)[1])
+    names = dict.fromkeys(name.split("/")[1] for name in arrays if name.startswith("memories/"))
+    return {name: _below(arrays, f"memories/{name}/") for name in names}
+
+
 # ---------------------------------------------------------------- files of older versions
 
 
@@ -172,7 +186,8 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
     held = _split(_below(arrays, "held/"), agent.flattener.size, agent.codec)
     _check_memories(agent, memories, held)
     agent.restore_counters(counters)
-    agent.memories = memories
+    # in the agent's own order, which a file does not keep
+    agent.memories = {name: memories[name] for name in agent.memories}
     agent.held = held
     agent.memory_changed()
 

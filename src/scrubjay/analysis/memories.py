@@ -1,20 +1,24 @@
-"""The memory of a run as points in a plane."""
+"""The memories of a run as points in a plane."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.agents.files import read_memories
 from scrubjay.analysis.reading import Array, RunData
-from scrubjay.memory.archive import ArchiveError, read_archive
+from scrubjay.memory.archive import ArchiveError
 from scrubjay.training.errors import RunError
 
 
 @dataclass(frozen=True)
 class MemoryView:
-    """Rows of a memory as points in a plane, each with its value."""
+    """Rows of a memory as points in a plane, each with its value; `name` where it has siblings."""
 
     run: RunData
+    name: str
     x: Array
     y: Array
     values: Array
@@ -22,35 +26,39 @@ class MemoryView:
     y_label: str
 
 
-def read_memory(run: RunData) -> MemoryView | None:
-    """The memory in a run's last checkpoint over its first two key dimensions.
+def view_memories(run: RunData) -> list[MemoryView]:
+    """The memories in a run's last checkpoint that have rows, over their first two key dimensions.
 
-    One-dimensional keys are shown with the stored action as the second axis. None where the
-    checkpoint is not of an agent with a memory; a checkpoint that cannot be read is a `RunError`.
+    One-dimensional keys are shown with the stored action as the second axis.
+
+    Args:
+        run: A run, of whatever method: its class need not be installed.
+
+    Returns:
+        The views; none where the checkpoint is not of an agent with a memory.
+
+    Raises:
+        RunError: If the checkpoint cannot be read.
     """
     path = run.path / "checkpoints" / "last.scrub"
     if not path.exists():
-        return None
+        return []
     try:
-        _, arrays = read_archive(path, "agent")
+        memories = read_memories(path)
     except (ArchiveError, OSError) as error:
         raise RunError(f"the memory cannot be shown: {error}") from error
-    keys, values = arrays.get("memory/keys"), arrays.get("memory/values")
-    if keys is None or values is None or len(keys) == 0:
-        return None
-    if keys.shape[1] > 1:
-        return _view(run, keys[:, 0], keys[:, 1], values, "key 1", "key 2")
-    actions = arrays.get("memory/columns/action", values)
-    return _view(run, keys[:, 0], actions.reshape(len(keys), -1)[:, 0], values, "key", "action")
+    return [
+        _view(run, name if len(memories) > 1 else "", arrays)
+        for name, arrays in memories.items()
+        if {"keys", "values"} <= arrays.keys() and len(arrays["keys"])
+    ]
 
 
-def _view(
-    run: RunData,
-    x: npt.NDArray[np.generic],
-    y: npt.NDArray[np.generic],
-    values: npt.NDArray[np.generic],
-    x_label: str,
-    y_label: str,
-) -> MemoryView:
+def _view(run: RunData, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> MemoryView:
+    keys, values = arrays["keys"], arrays["values"]
+    second, labels = keys[:, 1:2], ("key 1", "key 2")
+    if keys.shape[1] == 1:
+        second, labels = arrays.get("columns/action", values), ("key", "action")
+    x, y = keys[:, 0], second.reshape(len(keys), -1)[:, 0]
     across, up, best = (array.astype(np.float64) for array in (x, y, values))
-    return MemoryView(run, across, up, best, x_label, y_label)
+    return MemoryView(run, name, across, up, best, *labels)

@@ -51,8 +51,9 @@ class ColourBar:
 def memory_picture(view: MemoryView, low: float, high: float) -> Picture:
     """The best value in each cell of a grid; empty cells are left blank."""
     image, box = memory_map(view, low, high)
+    name = f", {view.name}" if view.name else ""
     return Picture(
-        f"seed {view.run.seed}: {len(view.values):,} rows",
+        f"seed {view.run.seed}{name}: {len(view.values):,} rows",
         view.x_label,
         view.y_label,
         *_corners(box),

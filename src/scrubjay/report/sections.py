@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrubjay.analysis.groups import Group, differences
-from scrubjay.analysis.memories import read_memory
+from scrubjay.analysis.memories import view_memories
 from scrubjay.analysis.reading import RunData
 from scrubjay.analysis.statistics import FEWEST_RUNS
 from scrubjay.envs.catalog import short_task
@@ -143,13 +143,12 @@ def _improvement_rows(evidence: Evidence, task: str) -> list[Row]:
 
 
 def _memories(evidence: Evidence, group: Group) -> Gallery | None:
-    views = []
+    found = []
     for run in group.runs:
         try:
-            views.append(read_memory(run))
+            found += view_memories(run)
         except RunError as error:
             evidence.note(f"{error}.")
-    found = [view for view in views if view is not None]
     if not found:
         return None
     low = min(float(view.values.min()) for view in found)
