@@ -211,7 +211,7 @@ def damage(path, how):
     elif how == "memory":
         make().memory.save(path)
     elif how == "newer":
-        text = whole.replace(b'"schema": 1', b'"schema": 9')
+        text = whole.replace(b'"schema": 2', b'"schema": 9')
         with zipfile.ZipFile(path) as old:
             members = {name: old.read(name) for name in old.namelist()}
         manifest = json.loads(members["manifest.json"])
