@@ -287,17 +287,6 @@ def test_too_few_random_numbers_are_refused():
         TooFew(SPACES).begin_episode()
 
 
-def test_a_memory_whose_name_no_file_can_keep_is_refused():
-    """It trained, and failed at its first checkpoint."""
-
-    class Hyphen(Incomplete):
-        def make_memories(self):
-            return {"my-memory": EpisodicMemory(2, capacity=10, columns={})}
-
-    with pytest.raises(ValueError, match=r"expected letters, digits and _ .* got 'my-memory'"):
-        Hyphen(SPACES)
-
-
 def test_a_key_that_is_not_finite_is_refused():
     episode = Incomplete(SPACES).begin_episode()
     with pytest.raises(ValueError, match="expected a finite observation"):

@@ -118,10 +118,10 @@ def test_several_episodes_at_a_time_are_a_vector_of_environments(kind, make_env)
 # ---------------------------------------------------------------- actions of somebody else
 
 
+@pytest.mark.parametrize("method", [CEC, CECPlus])
 @pytest.mark.parametrize("make_env", [Drift, Keys], ids=["Box", "Discrete"])
-def test_saying_what_was_executed_changes_nothing_if_it_was_that(make_env):
-    """For CEC, which never asks where an action came from."""
-    agents = [CEC(make_env(), seed=5) for _ in range(2)]
+def test_saying_what_was_executed_changes_nothing_if_it_was_that(make_env, method):
+    agents = [method(make_env(), seed=5) for _ in range(2)]
     drive(agents[0], make_env(), 800)
     drive(agents[1], make_env(), 800, execute=lambda action: action)
     assert_same(*agents)
@@ -157,17 +157,18 @@ def remembering_plus(**options):
     return agent
 
 
-@pytest.mark.parametrize(("given", "value"), [(None, 0.5), ([0.5], 1.0), ([-0.5], 1.0)])
+@pytest.mark.parametrize(("given", "value"), [(None, 0.5), ([0.5], 0.5), ([-0.5], 1.0)])
 def test_a_row_is_not_judged_by_the_action_of_somebody_else(given, value):
+    """The action that was decided, 0.5, may be given too: it is still the row's."""
     agent = remembering_plus(correction=0.5)
     episode = agent.begin_episode()
     assert episode.act(np.zeros(1)) == np.float32(0.5)
     episode.record(0.0, given)
-    choice = Choice.MEMORY if given is None else Choice.GIVEN
-    assert episode.experience.trace[0, CHOICE] == choice
+    followed = given in (None, [0.5])
+    assert episode.experience.trace[0, CHOICE] == (Choice.MEMORY if followed else Choice.GIVEN)
     totals = episode.finish(np.zeros(1))
     assert agent.memory.values.tolist() == [value]
-    assert totals["repeated"] == (given is None)
+    assert totals["repeated"] == followed
 
 
 def test_the_action_of_somebody_else_ends_one_that_is_held():
