@@ -104,6 +104,10 @@ def test_the_ground_imports_no_room() -> None:
             assert not rooms_named(tree) - GROUND, f"{path.name} must not name a room"
 
 
+def test_the_registry_names_methods_in_rooms_of_methods_only() -> None:
+    assert rooms_named(parse(SOURCE / "registry.py")) == {"agents", "deep"}
+
+
 def test_what_is_imported_by_name_is_known_where_it_is_imported() -> None:
     for path in set(SOURCE.rglob("*.py")) - MAY_IMPORT_BY_NAME:
         lines = list(imports_by_unknown_name(parse(path)))
@@ -137,6 +141,9 @@ def test_all_public_names_exist_and_are_listed() -> None:
     for name in scrubjay.__all__:
         assert getattr(scrubjay, name) is not None
     assert sorted(scrubjay.__all__) == sorted(scrubjay._HOME_OF)
+    assert {"AgentSpec", "MemoryAgent", "make", "preset", "register", "resume"} <= set(
+        scrubjay.__all__
+    )
     with pytest.raises(AttributeError, match="no attribute 'CECC'"):
         scrubjay.CECC  # noqa: B018
 

@@ -1,7 +1,7 @@
 """Files of version 0.1.0 open, predict, inspect, evaluate, report and resume.
 
 `tests/data/0.1.0/make_files.py` is how they were made. Names that may move when the code is
-reorganised are imported in `load_agent`, `load_run` and `read_runs` only.
+reorganised are imported in `load_run` and `read_runs` only.
 """
 
 import csv
@@ -29,8 +29,6 @@ TABLES = ("progress.csv", "episodes.csv", "eval.csv")
 
 
 def load_agent(name, env=None):
-    import scrubjay.runs.stale_index  # noqa: F401  makes cec-stale known
-
     method = CECPlus if AGENTS[name]["class"] == "CECPlus" else CEC
     return method.load(FILES / "agents" / f"{name}.scrub", env)
 
