@@ -69,6 +69,36 @@ class Drift(gym.Env[npt.NDArray[np.float64], npt.NDArray[Any]]):
         return self.point.copy(), reward, ended, self.time >= self.limit, {"is_success": ended}
 
 
+class Keys(gym.Env[npt.NDArray[np.float64], Any]):
+    """A point that is pushed by pressing keys: Discrete, or one of each row of a MultiDiscrete.
+
+    Each number pushes into a direction of its own; episodes end at the edge or in time.
+    """
+
+    def __init__(self, space: gym.Space[Any] | None = None, limit: int = 40) -> None:
+        self.observation_space = gym.spaces.Box(-10, 10, (2,), np.float64)
+        self.action_space = gym.spaces.Discrete(4) if space is None else space
+        self.limit = limit
+        self.received: list[Any] = []
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.point = self.np_random.uniform(-0.5, 0.5, 2)
+        self.time = 0
+        return self.point.copy(), {}
+
+    def step(self, action: Any) -> Step:
+        if not self.action_space.contains(action):
+            raise ValueError(f"{action!r} is no action of {self.action_space}")
+        self.received.append(action)
+        angles = 1.3 * np.ravel(np.asarray(action, np.float64))
+        self.point = self.point + 0.2 * np.array([np.cos(angles).sum(), np.sin(angles).sum()])
+        self.time += 1
+        ended = bool(np.abs(self.point).max() > 1.5)
+        reward = float(self.point.sum()) if ended else -0.01
+        return self.point.copy(), reward, ended, self.time >= self.limit, {"is_success": ended}
+
+
 class Counting(gym.Env[npt.NDArray[np.float64], npt.NDArray[Any]]):
     """Never shows the same observation twice: (lane, number of calls so far).
 

@@ -13,21 +13,19 @@ from scrubjay.compiled import PACKAGES, stamp
 
 SOURCE = Path(scrubjay.__file__).parent
 
-FUNCTION = """
-from scrubjay.agents.probe_constant import CONSTANT
-from scrubjay.compiled import compiled
-
-@compiled()
-def answer():
-    return CONSTANT
-"""
 SCRIPT = """
-from scrubjay.agents.probe_function import answer
-print(answer(), answer.stats.cache_hits)
+import numpy as np
+from scrubjay.agents.scale_check import note_distance
+from scrubjay.memory import KDTree
+
+numbers = np.zeros(2)
+note_distance(KDTree(1).arrays, np.zeros(1, np.float32), 1, np.array([25.0]), 0, numbers)
+print(numbers.tolist(), note_distance.stats.cache_hits)
 """
 
 
 def test_a_constant_of_another_file_is_compiled_anew(tmp_path):
+    """`note_distance` writes into columns whose numbers `recorder.py` gives."""
     copy = tmp_path / "scrubjay"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     surroundings = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -39,13 +37,14 @@ def test_a_constant_of_another_file_is_compiled_anew(tmp_path):
             env=surroundings, cwd=tmp_path, capture_output=True, text=True, check=True,
         ).stdout.strip()  # fmt: skip
 
-    (copy / "agents" / "probe_function.py").write_text(FUNCTION, encoding="utf-8")
-    constant = copy / "agents" / "probe_constant.py"
-    constant.write_text("CONSTANT = 5", encoding="utf-8")
-    assert answer() == "5 Counter()"
-    assert answer().startswith("5 Counter({")
-    constant.write_text("CONSTANT = 6", encoding="utf-8")
-    assert answer() == "6 Counter()"
+    assert answer() == "[5.0, 1.0] Counter()"
+    assert answer().startswith("[5.0, 1.0] Counter({")
+    recorder = copy / "agents" / "recorder.py"
+    text = recorder.read_text(encoding="utf-8")
+    changed = text.replace("DISTANCE, WEIGHT = 0, 1", "DISTANCE, WEIGHT = 1, 0")
+    assert changed != text
+    recorder.write_text(changed, encoding="utf-8")
+    assert answer() == "[1.0, 5.0] Counter()"
 
 
 def test_all_compiled_functions_are_in_the_stamp():
@@ -84,7 +83,7 @@ print(agent.memory.digest(), len(select_actions.stats.cache_hits))
 
 
 def train(folder: Path, **variables: str) -> tuple[str, int]:
-    """Train in another process; the digest of its memory and the hits of one function's cache."""
+    """Train in another process; the digest of its memory and how often its kernel was cached."""
     surroundings = {
         name: value
         for name, value in os.environ.items()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import scrubjay.envs  # noqa: F401  registers the tasks
 
 if TYPE_CHECKING:
-    from scrubjay.agents import CEC, CECPlus, LinearSchedule, MemoryAgent
+    from scrubjay.agents import CEC, CECPlus, LinearSchedule, MemoryAgent, Spaces
+    from scrubjay.agents.cec import preset
     from scrubjay.embedding import (
         BoundsScaler,
         Chain,
@@ -27,15 +28,12 @@ if TYPE_CHECKING:
         SelectKeys,
     )
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
-    from scrubjay.registry import AgentSpec, make, register
-    from scrubjay.runs.config import preset
-    from scrubjay.runs.launch import resume
     from scrubjay.training import BaseCallback, RunFolder
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent"),
+    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent", "Spaces"),
     "scrubjay.embedding": (
         "BoundsScaler",
         "Chain",
@@ -48,9 +46,9 @@ _HOMES = {
         "RunningNormalizer",
         "SelectKeys",
     ),
+    "scrubjay.agents.cec": ("preset",),
     "scrubjay.memory": ("ArchiveError", "EpisodicMemory", "KDTree", "Outcome"),
     "scrubjay.registry": ("AgentSpec", "make", "register"),
-    "scrubjay.runs.config": ("preset",),
     "scrubjay.runs.launch": ("resume",),
     "scrubjay.training": ("BaseCallback", "RunFolder"),
 }
@@ -78,6 +76,7 @@ __all__ = [
     "RunFolder",
     "RunningNormalizer",
     "SelectKeys",
+    "Spaces",
     "make",
     "preset",
     "register",

@@ -40,7 +40,10 @@ class SourceCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = stamp()  # noqa: SLF001  nor here
+        file = self._cache_file
+        ours = Path(__file__).parent in Path(function.__code__.co_filename).parents
+        # the file of a method from outside counts too
+        file._source_stamp = stamp() if ours else (stamp(), file._source_stamp)  # noqa: SLF001
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

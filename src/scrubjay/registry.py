@@ -50,11 +50,14 @@ class AgentSpec:
 
         Raises:
             ImportError: If the extra that it needs is not installed; the message says how to.
+            TypeError: If the class has another name, under which its files would not be found.
         """
         module, _, name = self.entry_point.partition(":")
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
+        if getattr(found, "name", None) != self.name:
+            raise TypeError(f"expected {self.entry_point} to have name = {self.name!r}")
         return found
 
 
@@ -149,7 +152,7 @@ def agent_spec(name: str) -> AgentSpec:
     Raises:
         UnknownAgentError: If there is none.
     """
-    specs = agent_specs()
+    specs = {known.lower(): spec for known, spec in agent_specs().items()}
     if name.lower() in specs:
         return specs[name.lower()]
     near = difflib.get_close_matches(name.lower(), specs, n=1, cutoff=0.5)

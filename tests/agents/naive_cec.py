@@ -6,6 +6,7 @@ normals where noise explores), so that whole trainings can be compared bit for b
 
 import math
 
+import gymnasium as gym
 import numpy as np
 
 from scrubjay.randomness import Stream, generator, reset_seed
@@ -18,7 +19,9 @@ class NaiveCEC:
         self, space, *, k, tau, sigma, n, d, gamma, epsilon, capacity, seed, uniform=False,
         recency="write", embed=None,
     ):  # fmt: skip
-        self.low, self.high = inside(space)
+        self.space, self.discrete = space, not isinstance(space, gym.spaces.Box)
+        self.low, self.high = indices(space) if self.discrete else inside(space)
+        uniform = uniform or self.discrete  # noise between two buttons means nothing
         self.k, self.tau, self.sigma, self.n, self.d, self.gamma = k, tau, sigma, n, d, gamma
         self.epsilon, self.capacity, self.seed, self.uniform = epsilon, capacity, seed, uniform
         self.recency, self.embed = recency, embed or (lambda observation: observation)
@@ -35,6 +38,10 @@ class NaiveCEC:
         explore = uniforms[0] < self.epsilon(self.steps)
         span = [float(h) - float(low) for low, h in zip(self.low, self.high, strict=True)]
         if not near or (explore and self.uniform):
+            if self.discrete:
+                counts = self.high + 1
+                return np.array([math.floor(u * n) for u, n in zip(uniforms[2:], counts,
+                                                                   strict=True)], f32)  # fmt: skip
             raw = [float(low) + u * s for low, u, s in zip(self.low, uniforms[2:], span,
                                                            strict=True)]  # fmt: skip
             return np.clip(np.array(raw).astype(f32), self.low, self.high)
@@ -87,8 +94,7 @@ class NaiveCEC:
                     normals = np.zeros(shape) if self.uniform else rng.standard_normal(shape)
                 draw = len(episode) % 64
                 action = self.act(key, uniforms[draw], normals[draw])
-                executed = action.astype(env.action_space.dtype)
-                observation, reward, terminated, truncated, _ = env.step(executed)
+                observation, reward, terminated, truncated, _ = env.step(self.executed(action))
                 ended = terminated or truncated
                 episode.append((key, action, float(reward)))
                 self.steps += 1
@@ -99,9 +105,23 @@ class NaiveCEC:
                 self.write(key, action, value)
             number += 1
 
+    def executed(self, action):
+        """The action as the environment wants it."""
+        if isinstance(self.space, gym.spaces.Discrete):
+            return int(self.space.start) + int(action[0])
+        if self.discrete:
+            return self.space.start + action.reshape(self.space.shape).astype(self.space.dtype)
+        return action.astype(self.space.dtype)
+
     def columns(self):
         names = ("key", "action", "value", "stamp")
         return {name: np.array([row[name] for row in self.rows]) for name in names}
+
+
+def indices(space):
+    """The numbers of the first and the last action of each part, counted from 0."""
+    counts = np.ravel(space.nvec if isinstance(space, gym.spaces.MultiDiscrete) else space.n)
+    return np.zeros(len(counts), f32), counts.astype(f32) - f32(1)
 
 
 def inside(space):

@@ -4,9 +4,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from naive_cec import NaiveCEC
+from neutral import KINDS
 
 import scrubjay.envs  # noqa: F401
-from probes import Corridor, Drift
+from probes import Corridor, Drift, Keys
 from scrubjay.agents import CEC, LinearSchedule
 from scrubjay.embedding import RunningNormalizer
 
@@ -25,7 +26,12 @@ def running_normalizer(dim):
     return embed
 
 
-def both(make_env, steps, *, embedding=False, **changes):
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
+def kind(request):
+    return request.param
+
+
+def both(kind, make_env, steps, *, embedding=False, **changes):
     """Train the library and the naive one with the same settings."""
     settings = {
         "k": 3, "tau": 0.5, "sigma": 0.2, "n": 2.0, "d": 0.2, "gamma": 0.95, "capacity": 10_000,
@@ -37,7 +43,7 @@ def both(make_env, steps, *, embedding=False, **changes):
     embed = running_normalizer(dim) if embedding else None
     naive = NaiveCEC(env.action_space, epsilon=epsilon, embed=embed, **settings)
     naive.train(env, steps)
-    agent = CEC(
+    agent = kind(
         make_env(), n_neighbors=settings["k"], temperature=settings["tau"],
         noise_std=settings["sigma"], radius_factor=settings["n"], gamma=settings["gamma"],
         distance_threshold=settings["d"], capacity=settings["capacity"], seed=settings["seed"],
@@ -75,16 +81,16 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_a_whole_training_equals_the_naive_one(settings):
-    agent, naive = both(Drift, 700, **settings)
+def test_a_whole_training_equals_the_naive_one(kind, settings):
+    agent, naive = both(kind, Drift, 700, **settings)
     assert_same(agent, naive)
     assert len(agent.memory) >= min(20, settings.get("capacity", 20))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_so_it_is_in_three_dimensions_with_long_episodes(dtype):
+def test_so_it_is_in_three_dimensions_with_long_episodes(kind, dtype):
     # episodes of more than 64 steps need a second block of draws, of more than 128 longer buffers
-    agent, naive = both(lambda: Drift(3, 150, dtype, edge=1e6), 600, d=0.5)
+    agent, naive = both(kind, lambda: Drift(3, 150, dtype, edge=1e6), 600, d=0.5)
     assert agent.n_episodes == 4
     assert_same(agent, naive)
 
@@ -96,30 +102,46 @@ def test_so_it_is_in_three_dimensions_with_long_episodes(dtype):
         ("SparseMountainCar", {"d": 0.3, "n": 3.0, "embedding": True, "gamma": 0.99}),
     ],
 )
-def test_so_it_is_on_the_tasks_of_the_paper(task, settings):
-    agent, naive = both(lambda: gym.make(f"scrubjay/{task}-v0"), 1000, **settings)
+def test_so_it_is_on_the_tasks_of_the_paper(kind, task, settings):
+    agent, naive = both(kind, lambda: gym.make(f"scrubjay/{task}-v0"), 1000, **settings)
     assert_same(agent, naive)
 
 
-def test_values_of_a_corridor_are_its_discounted_rewards():
+DISCRETE = {
+    "Discrete": gym.spaces.Discrete(5),
+    "with a start": gym.spaces.Discrete(5, start=-2),
+    "MultiDiscrete": gym.spaces.MultiDiscrete([2, 3]),
+    "a matrix with a start": gym.spaces.MultiDiscrete([[2, 3], [4, 1]], start=[[0, 1], [-2, 5]]),
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("space", DISCRETE.values(), ids=DISCRETE)
+def test_a_whole_training_with_discrete_actions_equals_the_naive_one(kind, space, settings):
+    agent, naive = both(kind, lambda: Keys(space), 500, **settings)
+    assert_same(agent, naive)
+    assert len(agent.memory) >= min(20, settings.get("capacity", 20))
+
+
+def test_values_of_a_corridor_are_its_discounted_rewards(kind):
     rewards = [0.0, 1.0, 0.0, -2.0, 4.0]
-    agent = CEC(Corridor(rewards), gamma=0.5, epsilon=1.0, seed=1).learn(200)
+    agent = kind(Corridor(rewards), gamma=0.5, epsilon=1.0, seed=1).learn(200)
     order = np.argsort(agent.memory.keys[:, 0])
     assert agent.memory.keys[order, 0].tolist() == [0, 1, 2, 3, 4]
     # v = r + v' / 2 from the end: 4, 0, 0, 1, 0.5
     assert agent.memory.values[order].tolist() == [0.5, 1.0, 0.0, 0.0, 4.0]
 
 
-def test_a_time_out_ends_the_return_like_an_end():
+def test_a_time_out_ends_the_return_like_an_end(kind):
     memories = [
-        CEC(Corridor([1.0, 1.0, 1.0], truncates), gamma=0.5).learn(30).memory
+        kind(Corridor([1.0, 1.0, 1.0], truncates), gamma=0.5).learn(30).memory
         for truncates in (False, True)
     ]
     assert memories[0].digest() == memories[1].digest()
     assert sorted(memories[0].values.tolist()) == [1.0, 1.5, 1.75]
 
 
-def test_the_best_return_of_a_state_is_kept():
+def test_the_best_return_of_a_state_is_kept(kind):
     class Lottery(Corridor):
         def step(self, action):
             observation, _, *rest = super().step(action)
@@ -128,7 +150,7 @@ def test_the_best_return_of_a_state_is_kept():
 
     env = Lottery([0.0])
     env.paid = []
-    agent = CEC(env, epsilon=1.0, exploration="uniform").learn(100)
+    agent = kind(env, epsilon=1.0, exploration="uniform").learn(100)
     assert len(agent.memory) == 1
     assert agent.memory.values[0] == max(env.paid)
     assert agent.memory.columns["action"][0, 0] == max(env.paid)

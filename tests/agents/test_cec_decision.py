@@ -5,12 +5,22 @@ from itertools import pairwise
 import gymnasium as gym
 import numpy as np
 import pytest
+from neutral import KINDS
 
 from probes import Corridor, Drift, Mixed
-from scrubjay.agents import CEC
-from scrubjay.agents.action_box import ActionBox
-from scrubjay.agents.cec_episode import episode_arrays
-from scrubjay.agents.decision import NOT_ASKED, Choice, Draws, choose_action, sample_softmax
+from scrubjay.agents import LinearSchedule
+from scrubjay.agents.actions import BoxCodec
+from scrubjay.agents.recorder import (
+    CHOICE,
+    DECIDES,
+    DISTANCE,
+    NOT_SEARCHED,
+    STEP,
+    Choice,
+    empty_lanes,
+)
+from scrubjay.agents.sampling import sample_softmax
+from scrubjay.agents.scale_check import SAMPLED
 from scrubjay.embedding import SelectKeys
 
 
@@ -22,21 +32,29 @@ class Plane(gym.Env):
         self.action_space = gym.spaces.Box(np.array(low, dtype), np.array(high, dtype), dtype=dtype)
 
 
-def agent_with(keys, values, actions, **settings):
-    agent = CEC(Plane(), **settings)
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
+def kind(request):
+    return request.param
+
+
+def agent_with(kind, keys, values, actions, **settings):
+    agent = kind(Plane(), **settings)
     agent.memory.write_many(np.array(keys, float), np.array(values), action=np.array(actions))
-    agent._read_arrays()
+    agent.memory_changed()
     return agent
 
 
-def decide(agent, observation, *, epsilon=0.0, uniforms=(0.5, 0.5, 0.5, 0.5), normals=(0.0, 0.0)):
-    arrays = episode_arrays(1, 2, 2)
-    draws = Draws(np.array([uniforms], float), np.array([normals], float))
-    choice = choose_action(
-        agent._tree, agent._values, agent._actions, np.array(observation, float), agent._rule,
-        epsilon, draws, 0, np.zeros(1, np.int64), arrays, 0,
-    )  # fmt: skip
-    return Choice(choice), arrays.actions[0], arrays.distances[0]
+def decide(
+    agent, observation, *, epsilon=0.0, uniforms=(0.5, 0.5, 0.5, 0.5), normals=(0.0, 0.0), step=0
+):
+    """One decision with given random numbers: where it came from, the action, the distance."""
+    agent.epsilon = LinearSchedule(epsilon, epsilon, 1)
+    lanes = empty_lanes(agent, 1, step + 1)
+    lanes.draws[0, step] = [*uniforms, *normals][: lanes.draws.shape[2]]
+    lanes.state[0, [DECIDES, STEP]] = 1, step
+    assert agent.decide(lanes, np.array([observation], float)) == -1
+    choice, numbers = lanes.trace[0, step, CHOICE], lanes.numbers[0, step]
+    return Choice(choice), lanes.actions[0, step], numbers[DISTANCE]
 
 
 KEYS = [[0, 0], [0.3, 0], [0, 0.4], [0.5, 0], [2, 0]]
@@ -97,34 +115,36 @@ def chosen_rows(agent, observation):
         (2, 1.0, {0, 1}),  # of the k nearest those within, not the k best within
     ],
 )
-def test_the_k_nearest_of_them_those_within_the_radius(k, n, expected):
+def test_the_k_nearest_of_them_those_within_the_radius(kind, k, n, expected):
     # a small threshold, so that no two of the rows are one; the radius is n / 2
-    agent = CEC(
-        Plane(), n_neighbors=k, radius_factor=n * 0.5 / 0.01, distance_threshold=0.01,
-        temperature=5.0,
-    )  # fmt: skip
-    agent.memory.write_many(np.array(KEYS, float), np.array(VALUES), action=np.array(ACTIONS))
-    agent._read_arrays()
+    agent = far_agent(kind, n_neighbors=k, radius_factor=n * 0.5 / 0.01, temperature=5.0)
     assert len(agent.memory) == 5
     assert chosen_rows(agent, [0, 0]) == expected
 
 
-def far_agent(**settings):
-    return agent_with(KEYS, VALUES, ACTIONS, distance_threshold=0.01, **settings)
+def far_agent(kind, **settings):
+    return agent_with(kind, KEYS, VALUES, ACTIONS, distance_threshold=0.01, **settings)
 
 
-def test_a_uniform_action_when_nobody_is_near():
-    agent = far_agent(radius_factor=1.0)
+def test_a_uniform_action_when_nobody_is_near(kind):
+    agent = far_agent(kind, radius_factor=1.0)
     choice, action, distance = decide(agent, [0.1, 0], uniforms=(0.9, 0.9, 0.25, 0.75))
     assert choice == Choice.NO_NEIGHBOR
     assert action.tolist() == [-1 + 0.25 * 4, 7.5]
     assert distance == pytest.approx(0.1, rel=1e-6)
-    choice, action, distance = decide(CEC(Plane()), [0, 0], uniforms=(0, 0, 0, 0))
-    assert (choice, action.tolist(), distance) == (Choice.NO_NEIGHBOR, [-1, 0], NOT_ASKED)
+    choice, action, distance = decide(kind(Plane()), [0, 0], uniforms=(0, 0, 0, 0))
+    assert (choice, action.tolist(), distance) == (Choice.NO_NEIGHBOR, [-1, 0], NOT_SEARCHED)
 
 
-def test_noise_is_scaled_to_the_box_and_clipped():
-    agent = far_agent(radius_factor=10, noise_std=0.5, n_neighbors=1)
+def test_beyond_the_radius_one_step_in_a_few_measures_the_distance(kind):
+    agent = far_agent(kind, radius_factor=1.0)
+    distances = [decide(agent, [0.1, 0], step=step)[2] for step in range(2 * SAMPLED)]
+    measured = [step for step, distance in enumerate(distances) if not np.isnan(distance)]
+    assert measured == [0, SAMPLED]
+
+
+def test_noise_is_scaled_to_the_box_and_clipped(kind):
+    agent = far_agent(kind, radius_factor=10, noise_std=0.5, n_neighbors=1)
     # [-1, 3] is 4 wide and [0, 10] is 10 wide: a deviation of 0.5 is 1 and 2.5
     choice, action, _ = decide(agent, [0, 0], epsilon=1.0, normals=(1.0, -0.2))
     assert (choice, action.tolist()) == (Choice.NOISE, [1.0, 0.5])
@@ -132,8 +152,8 @@ def test_noise_is_scaled_to_the_box_and_clipped():
     assert action.tolist() == [3.0, 0.0]
 
 
-def test_noise_comes_with_probability_epsilon():
-    agent = far_agent(radius_factor=10, n_neighbors=1)
+def test_noise_comes_with_probability_epsilon(kind):
+    agent = far_agent(kind, radius_factor=10, n_neighbors=1)
     kinds = [
         decide(agent, [0, 0], epsilon=0.3, uniforms=(u, 0, 0, 0), normals=(1, 1))[0]
         for u in (0.0, 0.2999, 0.3, 0.9)
@@ -141,29 +161,29 @@ def test_noise_comes_with_probability_epsilon():
     assert kinds == [Choice.NOISE, Choice.NOISE, Choice.MEMORY, Choice.MEMORY]
 
 
-def test_zero_noise_repeats_the_stored_action():
-    agent = far_agent(radius_factor=10, noise_std=0.0, n_neighbors=1)
+def test_zero_noise_repeats_the_stored_action(kind):
+    agent = far_agent(kind, radius_factor=10, noise_std=0.0, n_neighbors=1)
     _, action, _ = decide(agent, [0, 0], epsilon=1.0, normals=(3.0, 3.0))
     assert action.tolist() == ACTIONS[0]
 
 
-def test_uniform_exploration_takes_a_uniform_action():
-    agent = far_agent(radius_factor=10, exploration="uniform")
+def test_uniform_exploration_takes_a_uniform_action(kind):
+    agent = far_agent(kind, radius_factor=10, exploration="uniform")
     choice, action, _ = decide(agent, [0, 0], epsilon=0.5, uniforms=(0.4, 0.9, 0.5, 0.1))
     assert (choice, action.tolist()) == (Choice.UNIFORM, [1.0, 1.0])
     assert decide(agent, [0, 0], epsilon=0.5, uniforms=(0.5, 0.9, 0.5, 0.1))[0] == Choice.MEMORY
 
 
-def test_evaluation_takes_the_closest_row_whatever_its_distance_or_value():
-    agent = far_agent()
+def test_evaluation_takes_the_closest_row_whatever_its_distance_or_value(kind):
+    agent = far_agent(kind)
     for observation, row in (([0.14, 0], 0), ([0.16, 0], 1), ([-90, -90], 0), ([90, 1], 4)):
         action, state = agent.predict(np.array(observation, float), state="s", deterministic=True)
         assert action.tolist() == ACTIONS[row]
         assert state == "s"
 
 
-def test_prediction_with_chance_is_the_training_rule_at_the_current_epsilon():
-    agent = far_agent(exploration="uniform", radius_factor=10, epsilon=(1.0, 0.0, 100))
+def test_prediction_with_chance_is_the_training_rule_at_the_current_epsilon(kind):
+    agent = far_agent(kind, exploration="uniform", radius_factor=10, epsilon=(1.0, 0.0, 100))
     here = np.zeros(2)
     stored = [list(a) for a in ACTIONS]
     before = [agent.predict(here)[0].tolist() for _ in range(20)]
@@ -172,8 +192,8 @@ def test_prediction_with_chance_is_the_training_rule_at_the_current_epsilon():
     assert all(agent.predict(here)[0].tolist() in stored for _ in range(20))
 
 
-def test_prediction_changes_no_training():
-    agents = [CEC(Drift(), seed=3) for _ in range(2)]
+def test_prediction_changes_no_training(kind):
+    agents = [kind(Drift(), seed=3) for _ in range(2)]
     for agent in agents:
         agent.learn(200)
     for _ in range(10):
@@ -184,8 +204,8 @@ def test_prediction_changes_no_training():
     assert agents[0].memory.digest() == agents[1].memory.digest()
 
 
-def test_a_stack_of_observations_gives_a_stack_of_actions():
-    agent = far_agent()
+def test_a_stack_of_observations_gives_a_stack_of_actions(kind):
+    agent = far_agent(kind)
     batch = np.array([[0, 0], [90, 0], [0.31, 0]], float)
     actions, _ = agent.predict(batch, deterministic=True)
     assert actions.tolist() == [ACTIONS[0], ACTIONS[4], ACTIONS[1]]
@@ -196,8 +216,8 @@ def test_a_stack_of_observations_gives_a_stack_of_actions():
 
 
 @pytest.mark.parametrize("embedding", [None, SelectKeys(["goal"])])
-def test_dict_observations_alone_and_stacked(embedding):
-    agent = CEC(Mixed(), embedding=embedding).learn(50)
+def test_dict_observations_alone_and_stacked(kind, embedding):
+    agent = kind(Mixed(), embedding=embedding).learn(50)
     space = agent.observation_space
     singles = [space.sample() for _ in range(3)]
     expected = [agent.predict(single, deterministic=True)[0] for single in singles]
@@ -206,13 +226,16 @@ def test_dict_observations_alone_and_stacked(embedding):
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_an_empty_memory_gives_the_centre_and_warns_once(deterministic, recwarn):
-    agent = CEC(Plane())
+def test_an_empty_memory_gives_the_centre_and_warns_once(kind, deterministic, recwarn):
+    agent = kind(Plane())
     with pytest.warns(UserWarning, match="memory is empty"):
         action, _ = agent.predict(np.zeros(2), deterministic=deterministic)
     assert action.tolist() == [1.0, 5.0]
     assert action.dtype == np.float32
     agent.predict(np.zeros(2), deterministic=deterministic)
+    for n in (0, 3):
+        actions, _ = agent.predict(np.zeros((n, 2)), deterministic=deterministic)
+        assert (actions.tolist(), actions.dtype) == ([[1.0, 5.0]] * n, np.float32)
     assert not recwarn.list
 
 
@@ -233,11 +256,11 @@ class Recorder(Drift):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("exploration", ["noise", "uniform"])
-def test_the_action_stored_is_the_action_executed_bit_for_bit(dtype, exploration):
+def test_the_action_stored_is_the_action_executed_bit_for_bit(kind, dtype, exploration):
     env = Recorder(dtype=dtype)
     env.history = []
     # no two keys are within 1e-9, so every step is a row of its own
-    agent = CEC(
+    agent = kind(
         env, distance_threshold=1e-9, radius_factor=1e8, exploration=exploration, noise_std=2.0,
     ).learn(500)  # fmt: skip
     assert len(agent.memory) == len(env.history) == agent.num_timesteps
@@ -261,16 +284,17 @@ def test_the_action_stored_is_the_action_executed_bit_for_bit(dtype, exploration
 )
 def test_bounds_are_rounded_inwards(low, high, dtype):
     box = gym.spaces.Box(low, high, (3,), dtype)
-    actions = ActionBox(box)
-    for bound in (actions.low, actions.high, (actions.low + actions.high) / np.float32(2)):
+    codec = BoxCodec(box)
+    low, high = codec.bounds
+    for bound in (low, high, (low + high) / np.float32(2)):
         assert bound.dtype == np.float32
-        assert box.contains(actions.executed(bound))
-    assert box.contains(actions.centre())
-    np.testing.assert_allclose(actions.low, box.low, rtol=1e-6)
-    np.testing.assert_allclose(actions.high, box.high, rtol=1e-6)
+        assert box.contains(codec.decode(bound))
+    assert box.contains(codec.default())
+    np.testing.assert_allclose(low, box.low, rtol=1e-6)
+    np.testing.assert_allclose(high, box.high, rtol=1e-6)
 
 
-def test_actions_keep_the_shape_of_their_space():
+def test_actions_keep_the_shape_of_their_space(kind):
     class Matrix(Corridor):
         def __init__(self):
             super().__init__([0.0, 1.0])
@@ -280,25 +304,25 @@ def test_actions_keep_the_shape_of_their_space():
             assert self.action_space.contains(action)
             return super().step(action)
 
-    agent = CEC(Matrix()).learn(20)
+    agent = kind(Matrix()).learn(20)
     assert agent.predict(np.zeros(1))[0].shape == (2, 3)
     assert agent.memory.columns["action"].shape == (2, 6)
 
 
-def test_an_executed_action_is_the_environments_own():
+def test_an_executed_action_is_the_environments_own(kind):
     class Vandal(Drift):
         def step(self, action):
             answer = super().step(action)
             action[:] = 77.0
             return answer
 
-    agent = CEC(Vandal()).learn(100)
+    agent = kind(Vandal()).learn(100)
     assert np.abs(agent.memory.columns["action"]).max() <= 1.0
     assert agent.predict(np.zeros(2), deterministic=True)[0].max() <= 1.0
 
 
-def test_a_wrong_scale_is_said_once():
-    agent = CEC(Drift(), distance_threshold=1e-5)
+def test_a_wrong_scale_is_said_once(kind):
+    agent = kind(Drift(), distance_threshold=1e-5)
     with pytest.warns(UserWarning, match=r"\d+% of decisions had no neighbour within 1e-05") as got:
         agent.learn(20_000)
     assert len(got) == 1

@@ -3,6 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+from neutral import KINDS
 
 from probes import Corridor, Drift, Faulty, Mixed
 from scrubjay.agents import CEC, LinearSchedule
@@ -16,42 +17,49 @@ def with_actions(space):
 
 
 BAD_SETTINGS = [
-    ({"capacity": 0}, ValueError, r"capacity.*at least 1; 0 came"),
-    ({"capacity": 10.0}, ValueError, r"capacity.*whole number.*10\.0"),
-    ({"n_neighbors": 0}, ValueError, r"n_neighbors.*at least 1; 0 came"),
-    ({"n_neighbors": -3}, ValueError, r"n_neighbors.*at least 1; -3 came"),
-    ({"n_neighbors": True}, ValueError, r"n_neighbors.*True"),
-    ({"temperature": 0}, ValueError, r"temperature.*greater than 0.*0 came"),
-    ({"temperature": -1.0}, ValueError, r"temperature.*greater than 0.*-1\.0 came"),
-    ({"temperature": float("inf")}, ValueError, r"temperature.*finite.*inf"),
-    ({"temperature": float("nan")}, ValueError, r"temperature.*finite.*nan"),
-    ({"temperature": "hot"}, ValueError, r"temperature.*number.*'hot'"),
-    ({"noise_std": -0.1}, ValueError, r"noise_std.*at least 0.*-0\.1"),
-    ({"noise_std": float("nan")}, ValueError, r"noise_std.*finite.*nan"),
-    ({"distance_threshold": 0}, ValueError, r"distance_threshold.*greater than 0.*0 came"),
-    ({"distance_threshold": -1}, ValueError, r"distance_threshold.*greater than 0.*-1 came"),
-    ({"distance_threshold": float("inf")}, ValueError, r"distance_threshold.*finite"),
-    ({"radius_factor": 0.0}, ValueError, r"radius_factor.*greater than 0"),
-    ({"gamma": 1.1}, ValueError, r"gamma.*at most 1.*1\.1"),
-    ({"gamma": -0.1}, ValueError, r"gamma.*at least 0.*-0\.1"),
-    ({"epsilon": 1.5}, ValueError, r"epsilon.*between 0 and 1.*1\.5"),
-    ({"epsilon": float("nan")}, ValueError, r"epsilon.*between 0 and 1.*nan"),
-    ({"epsilon": (0.9, 0.1)}, TypeError, r"epsilon.*start, end, steps"),
-    ({"epsilon": (0.9, 0.1, 0)}, ValueError, r"at least 1 step.*0"),
-    ({"epsilon": "linear"}, TypeError, r"epsilon is a number.*str came"),
-    ({"exploration": "curious"}, ValueError, r"exploration.*noise.*uniform.*'curious'"),
-    ({"recency": "often"}, ValueError, r"recency.*write.*hit.*'often'"),
-    ({"seed": -1}, ValueError, r"seed.*at least 0.*-1"),
-    ({"seed": 1.5}, ValueError, r"seed.*whole number.*1\.5"),
-    ({"seed": None}, ValueError, r"seed.*whole number.*None"),
-    ({"embedding": "running"}, TypeError, r"[Ee]mbedding.*'running'"),
-    ({"embedding": RunningNormalizer}, TypeError, r"[Ee]mbedding.*RunningNormalizer"),
+    ({"capacity": 0}, r"capacity.*at least 1 and at most 2147483647, got 0"),
+    ({"capacity": 10.0}, r"capacity.*whole number.*got 10\.0"),
+    ({"capacity": 2**31}, r"capacity.*at most 2147483647, got 2147483648"),
+    ({"n_neighbors": 0}, r"n_neighbors.*at least 1.*got 0"),
+    ({"n_neighbors": -3}, r"n_neighbors.*at least 1.*got -3"),
+    ({"n_neighbors": True}, r"n_neighbors.*got True"),
+    ({"temperature": 0}, r"temperature.*greater than 0, got 0"),
+    ({"temperature": -1.0}, r"temperature.*greater than 0, got -1\.0"),
+    ({"temperature": float("inf")}, r"temperature.*finite.*inf"),
+    ({"temperature": float("nan")}, r"temperature.*finite.*nan"),
+    ({"temperature": 10**400}, r"temperature.*finite"),
+    ({"temperature": "hot"}, r"temperature.*number.*'hot'"),
+    ({"noise_std": -0.1}, r"noise_std.*at least 0.*-0\.1"),
+    ({"noise_std": float("nan")}, r"noise_std.*finite.*nan"),
+    ({"distance_threshold": 0}, r"distance_threshold.*greater than 0, got 0"),
+    ({"distance_threshold": -1}, r"distance_threshold.*greater than 0, got -1"),
+    ({"distance_threshold": float("inf")}, r"distance_threshold.*finite"),
+    ({"distance_threshold": "step"}, r"distance_threshold.*finite number.*'step'"),
+    ({"radius_factor": 0.0}, r"radius_factor.*greater than 0"),
+    ({"gamma": 1.1}, r"gamma.*at most 1, got 1\.1"),
+    ({"gamma": -0.1}, r"gamma.*at least 0.*-0\.1"),
+    ({"epsilon": 1.5}, r"epsilon.*between 0 and 1.*1\.5"),
+    ({"epsilon": float("nan")}, r"epsilon.*between 0 and 1.*nan"),
+    ({"epsilon": True}, r"epsilon.*a number.*True"),
+    ({"epsilon": (0.9, 0.1)}, r"epsilon.*start, end, steps"),
+    ({"epsilon": (0.9, 0.1, 0)}, r"epsilon.*at least 1 step.*got \(0\.9, 0\.1, 0\)"),
+    ({"epsilon": (0.9, 0.1, 10.7)}, r"epsilon.*got \(0\.9, 0\.1, 10\.7\)"),
+    ({"epsilon": (0.9, 0.1, float("inf"))}, r"epsilon.*got \(0\.9, 0\.1, inf\)"),
+    ({"epsilon": {"start": 1.0}}, r"epsilon.*got \{'start': 1\.0\}"),
+    ({"epsilon": "linear"}, r"epsilon.*a number.*'linear'"),
+    ({"exploration": "curious"}, r"exploration.*'noise' or 'uniform', got 'curious'"),
+    ({"recency": "often"}, r"recency.*'write' or 'hit'.*'often'"),
+    ({"seed": -1}, r"seed.*at least 0.*-1"),
+    ({"seed": 1.5}, r"seed.*whole number.*1\.5"),
+    ({"seed": None}, r"seed.*whole number.*None"),
+    ({"embedding": "running"}, r"embedding.*Embedding such as.*'running'"),
+    ({"embedding": RunningNormalizer}, r"embedding.*Embedding such as.*RunningNormalizer"),
 ]
 
 
-@pytest.mark.parametrize(("settings", "error", "message"), BAD_SETTINGS)
-def test_bad_settings_say_what_was_expected_and_what_came(settings, error, message):
-    with pytest.raises(error, match=f"(?s){message}"):
+@pytest.mark.parametrize(("settings", "message"), BAD_SETTINGS)
+def test_bad_settings_say_what_was_expected_and_what_came(settings, message):
+    with pytest.raises(ValueError, match=f"(?s)expected {message}"):
         CEC(Corridor(), **settings)
 
 
@@ -64,13 +72,13 @@ def test_good_settings_at_the_edge_are_taken():
 @pytest.mark.parametrize(
     ("env", "error", "message"),
     [
-        (with_actions(gym.spaces.Discrete(3)), TypeError, r"Box.*Discrete\(3\)"),
-        (with_actions(gym.spaces.MultiBinary(3)), TypeError, r"Box.*MultiBinary\(3\)"),
+        (with_actions(gym.spaces.MultiBinary(3)), TypeError, r"Box, Disc.*MultiBinary\(3\)"),
+        (with_actions(gym.spaces.Text(3)), TypeError, r"CEC acts in .*Box, Discrete.*Text"),
         (with_actions(gym.spaces.Box(0, 9, (2,), np.int64)), TypeError, r"float32.*int64"),
         (with_actions(gym.spaces.Box(0, 9, (2,), np.float16)), TypeError, r"float32.*float16"),
         (with_actions(gym.spaces.Box(-np.inf, 1, (1,))), ValueError, r"finite.*inf.*Transform"),
-        (42, TypeError, r"environment.*int came"),
-        (None, TypeError, r"environment.*NoneType came"),
+        (42, TypeError, r"expected an id.*environment.*got int"),
+        (None, TypeError, r"expected an id.*environment.*got NoneType"),
     ],
 )
 def test_environments_that_cannot_be_acted_in(env, error, message):
@@ -106,17 +114,18 @@ def test_discrete_observations_are_refused():
 FAULTS = ["nan observation", "inf observation", "1e39 observation", "nan reward", "-inf reward"]
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("embedding", [None, RunningNormalizer, lambda: FrozenNormalizer(500)])
-def test_numbers_that_are_not_finite_end_the_training_and_spoil_nothing(fault, embedding):
+def test_numbers_that_are_not_finite_end_the_training_and_spoil_nothing(kind, fault, embedding):
     if "1e39" in fault and embedding is not None:
         pytest.skip("finite for a normaliser, which takes float64")
 
     def trained(env, steps):
-        agent = CEC(env, embedding=embedding and embedding(), seed=4)
+        agent = kind(env, embedding=embedding and embedding(), seed=4)
         return agent.learn(steps)
 
-    agent = CEC(Faulty(Drift(), 301, fault), embedding=embedding and embedding(), seed=4)
+    agent = kind(Faulty(Drift(), 301, fault), embedding=embedding and embedding(), seed=4)
     number = fault.split()[0].replace("1e39", r"1\.?e\+39")
     with pytest.raises(ValueError, match=f"finite.*{number}|{number}.*finite"):
         agent.learn(1000)
@@ -154,7 +163,7 @@ def test_prediction_from_bad_numbers(bad, deterministic):
     ("observation", "error", "message"),
     [
         (np.zeros(3), ValueError, r"\(2,\) was expected, \(3,\) came"),
-        (np.zeros((4, 3)), ValueError, r"\(2,\) was expected, \(3,\) came"),
+        (np.zeros((4, 3)), ValueError, r"\(4, 2\) was expected, \(4, 3\) came"),
         (np.zeros((1, 1, 2)), ValueError, r"\(2,\) was expected, \(1, 1, 2\) came"),
         (np.array(["a", "b"]), TypeError, "numeric"),
         ({"a": 1}, (TypeError, ValueError), r"\(2,\) was expected|numeric"),

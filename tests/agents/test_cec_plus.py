@@ -1,20 +1,34 @@
 """What the paper's rule does not have: each part alone, and all together."""
 
 import json
+import re
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from neutral import neutral_plus
 
 from probes import Drift
 from scrubjay.agents import CEC, CECPlus
-from scrubjay.agents.backup import back_up, going_on, median_step
-from scrubjay.agents.cec_episode import untraced
-from scrubjay.agents.decision import BEST, FOLLOWED, REPEATED, Choice, duration
-from scrubjay.embedding import Chain, FrozenNormalizer, GoalDifference, Periodic
+from scrubjay.agents.cec_plus import (
+    BEST,
+    CLOSENESS,
+    FOLLOWED,
+    REPEATED,
+    SEEN,
+    back_up,
+    duration,
+    median_step,
+)
+from scrubjay.agents.files import NEUTRAL
+from scrubjay.agents.recorder import CHOICE, Choice, EpisodeRecorder, Experience
+from scrubjay.agents.returns import timeout_value
+from scrubjay.agents.settings import settings_of
+from scrubjay.embedding import Chain, FrozenNormalizer, GoalDifference, Identity, Periodic
 from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
+from scrubjay.randomness import Stream, generator
 
 
 class Line(gym.Env):
@@ -51,16 +65,6 @@ def memory_of(agent):
     return agent.memory.digest()
 
 
-NEUTRAL = {
-    "epsilon_spread": 1.0,
-    "hold": 1,
-    "skip_worthless": False,
-    "detour_cost": None,
-    "stitching": False,
-    "correction": 0.0,
-    "temperature_unit": "return",
-    "timeouts": "end",
-}
 CHANGED = {
     "epsilon_spread": 20.0,
     "hold": 50,
@@ -80,13 +84,29 @@ START = {
 }
 
 
-def trained(wage=-0.01, **options):
-    return CEC(Line(wage=wage, prize=4.0), **{**START, **options}, seed=3).learn(3000)
+def trained(wage=-0.01, kind=neutral_plus, **options):
+    return kind(Line(wage=wage, prize=4.0), **{**START, **options}, seed=3).learn(3000)
 
 
-def test_neutral_values_are_the_defaults():
-    assert {name: CEC(Line()).config()[name] for name in NEUTRAL} == NEUTRAL
-    assert memory_of(trained()) == memory_of(trained(**NEUTRAL))
+@pytest.mark.parametrize("exploration", ["uniform", "noise"])
+@pytest.mark.parametrize("options", [{}, {"capacity": 20, "recency": "hit"}, {"n_neighbors": 1}])
+def test_with_neutral_values_it_is_cec(exploration, options):
+    options = {**options, "exploration": exploration}
+    plus, plain = trained(**options), trained(kind=CEC, **options)
+    assert memory_of(plus) == memory_of(plain)
+    places = np.linspace(0, 10, 50)[:, None]
+    np.testing.assert_array_equal(
+        plus.predict(places, deterministic=True)[0], plain.predict(places, deterministic=True)[0]
+    )
+
+
+def test_the_additions_are_no_settings_of_cec():
+    assert not NEUTRAL.keys() & settings_of(CEC).keys()
+    assert settings_of(CECPlus).keys() - settings_of(CEC).keys() == {*NEUTRAL, "periodic"}
+    for name, value in CHANGED.items():
+        with pytest.raises(TypeError, match=name):
+            CEC(Line(), **{name: value})
+    assert not issubclass(CECPlus, CEC)
 
 
 @pytest.mark.parametrize("name", [name for name in CHANGED if name != "detour_cost"])
@@ -99,7 +119,7 @@ def test_each_part_alone_changes_what_is_learnt(name):
 def test_each_part_alone_survives_a_file(name, tmp_path):
     agent = trained(**{name: CHANGED[name]})
     agent.save(tmp_path / "agent.scrub")
-    loaded = CEC.load(tmp_path / "agent.scrub", Line(wage=-0.01, prize=4.0))
+    loaded = CECPlus.load(tmp_path / "agent.scrub", Line(wage=-0.01, prize=4.0))
     assert loaded.config() == agent.config()
     assert memory_of(agent.learn(500)) == memory_of(loaded.learn(500))
 
@@ -163,14 +183,14 @@ def test_durations_have_a_heavy_tail_and_an_end():
 
 
 def test_an_exploratory_action_is_held_as_long_as_it_was_drawn():
-    agent = CEC(Line(horizon=10**9), hold=30, epsilon=1.0, exploration="uniform", seed=5)
+    agent = neutral_plus(Line(horizon=10**9), hold=30, epsilon=1.0, exploration="uniform", seed=5)
     agent.memory.write([0.0], 1.0, action=[0.0])
-    agent._read_arrays()
-    episode = agent.begin_episode(0)
+    agent.memory_changed()
+    episode = agent.begin_episode()
     for _ in range(400):
-        episode.choose(np.zeros(1))
+        episode.act(np.zeros(1))
         episode.record(0.0)
-    actions, choices = episode._arrays.actions[:400, 0], episode._arrays.choices[:400]
+    actions, choices = episode.experience.actions[:, 0], episode.experience.trace[:, CHOICE]
     runs = np.diff(np.flatnonzero(np.append(choices != Choice.HELD, True)))
     assert runs.max() > 5
     held = np.flatnonzero(choices == Choice.HELD)
@@ -180,23 +200,56 @@ def test_an_exploratory_action_is_held_as_long_as_it_was_drawn():
 
 
 def test_every_episode_has_an_epsilon_of_its_own():
-    agent = CEC(Line(), epsilon_spread=20.0, seed=0)
-    factors = np.array([agent.begin_episode(0)._epsilon_factor for _ in range(2000)])
+    agent = neutral_plus(Line(), epsilon_spread=20.0, seed=0)
+    factors = np.array(
+        [agent.exploration_scale(generator(0, Stream.POLICY, 0, number)) for number in range(2000)]
+    )
     assert factors.min() >= 1 / 20
     assert factors.max() <= 20
     logs = np.log(factors) / np.log(20)
     assert abs(logs.mean()) < 0.05
     assert abs(logs.std() - 1 / np.sqrt(3)) < 0.03
-    assert CEC(Line(), seed=0).begin_episode(0)._epsilon_factor == 1
+    rng = generator(0, Stream.POLICY, 0, 0)
+    assert neutral_plus(Line(), seed=0).exploration_scale(rng) == 1
+    assert CEC(Line(), seed=0).exploration_scale(rng) == 1
+
+
+class Scaled(CECPlus):
+    """Its episodes explore with probability 1 or 0 in turn."""
+
+    def exploration_scale(self, rng):  # noqa: ARG002
+        self.count = getattr(self, "count", 0) + 1
+        return self.count % 2 * 2.0
+
+
+@pytest.mark.parametrize("n_lanes", [1, 2])
+def test_an_episode_explores_with_its_own_epsilon(n_lanes):
+    agent = Scaled(
+        Line(), epsilon=0.5, distance_threshold=0.5, hold=1, skip_worthless=False,
+        embedding=Identity(), seed=0,
+    )  # fmt: skip
+    agent.memory.write([0.0], 1.0, action=[0.25])
+    agent.memory_changed()
+    recorder = EpisodeRecorder(agent, range(n_lanes), batched=True)
+    for episode in range(4):
+        for lane in range(n_lanes):
+            recorder.begin(lane)
+        for _ in range(100):
+            recorder.act(np.zeros((n_lanes, 1)))
+            recorder.record(np.zeros(n_lanes))
+        for lane in range(n_lanes):
+            choices = recorder.experience(lane).trace[:, CHOICE]
+            explores = (episode * n_lanes + lane) % 2 == 0
+            assert set(choices) == {Choice.UNIFORM if explores else Choice.MEMORY}
 
 
 # -- greedy --------------------------------------------------------------------------------------
 
 
 def three_rows(**options):
-    agent = CEC(Line(), distance_threshold=0.5, radius_factor=3.0, **options)
+    agent = neutral_plus(Line(), distance_threshold=0.5, radius_factor=3.0, **options)
     agent.memory.write_many([[0.0], [1.0], [9.0]], [0.7, 0.8, 0.1], action=[[0.1], [0.2], [0.3]])
-    agent._read_arrays()
+    agent.memory_changed()
     return agent
 
 
@@ -215,27 +268,31 @@ def test_greedy_is_the_nearest_row_or_the_best_neighbour():
 def test_rows_of_the_lowest_value_are_nobody_s_neighbours():
     agent = three_rows(skip_worthless=True, detour_cost=0.0)
     assert agent.predict(np.array([9.2]), deterministic=True)[0][0] == np.float32(0.2)
-    episode = agent.begin_episode(0)
-    episode.choose(np.array([9.2]))
-    assert episode._arrays.choices[0] == Choice.NO_NEIGHBOR
+    episode = agent.begin_episode()
+    episode.act(np.array([9.2]))
+    episode.record(0.0)
+    assert episode.experience.trace[0, CHOICE] == Choice.NO_NEIGHBOR
 
 
 # -- learning ------------------------------------------------------------------------------------
 
 
 def naive_back_up(rewards, gamma, stitching, correction, trace, closeness, values, lowest):
-    """The same in plain words; returns the values of steps and of rows."""
+    """The same in plain words; returns the values of steps and of rows.
+
+    `trace` has the row that each step followed and the best row near it.
+    """
     values = [float(value) for value in values]
     returns, after = [], 0.0
     for t in reversed(range(len(rewards))):
         promised = [after]
-        if t + 1 < len(rewards) and trace[t + 1][BEST] >= 0:
-            row = trace[t + 1][BEST]
+        if t + 1 < len(rewards) and trace[t + 1][1] >= 0:
+            row = trace[t + 1][1]
             promised.append(lowest + (values[row] - lowest) * closeness[t + 1])
         kept = rewards[t] + gamma * max(promised)
         after = kept if stitching else rewards[t] + gamma * after
         returns.insert(0, after)
-        row = trace[t][FOLLOWED]
+        row = trace[t][0]
         if row >= 0:
             values[row] = float(
                 np.float32(values[row]) + np.float32(correction * (kept - values[row]))
@@ -271,50 +328,72 @@ def test_rows_written_meanwhile_are_not_corrected():
     assert values.tolist() == [2.5, 5.0]
 
 
+def experienced(keys, actions, rewards, terminated=True, **notes):
+    """A decided episode that followed nothing, but for the notes of its last step."""
+    n = len(rewards)
+    trace, numbers = np.zeros((n, 5), np.int64), np.zeros((n, 3))
+    trace[:, [FOLLOWED, BEST]] = -1
+    episode = Experience(
+        np.array(keys, np.float32), np.array(actions, np.float32), np.array(rewards, float),
+        trace, numbers, terminated, decided=True,
+    )  # fmt: skip
+    numbers[-1, CLOSENESS] = notes.pop("closeness", 0.0)
+    columns = {"followed": FOLLOWED, "best": BEST, "repeated": REPEATED, "seen": SEEN}
+    for name, value in notes.items():
+        trace[-1, columns[name]] = value
+    return episode
+
+
+def learn(agent, episode):
+    learned = agent.learn_from(episode)
+    agent.memory_changed()
+    return learned
+
+
 def test_a_promise_that_is_broken_again_and_again_loses_its_rank():
     """Two ways from here: one was lucky once and never again, one always keeps its word."""
-    agent = CEC(Line(), distance_threshold=0.5, correction=0.3, detour_cost=0.0)
+    agent = neutral_plus(Line(), distance_threshold=0.5, correction=0.3, detour_cost=0.0)
     agent.memory.write_many([[0.0], [0.6]], [1.0, 0.5], action=[[0.9], [-0.9]])
-    agent._read_arrays()
+    agent.memory_changed()
     assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(0.9)
     for _ in range(5):
-        episode = untraced(np.array([[0.0]]), np.array([[0.9]], np.float32), np.zeros(1))
-        episode.trace[0] = [0, 0, 1, agent.memory.clock]
-        agent._learn_from(episode)
+        clock = agent.memory.clock
+        episode = experienced([[0.0]], [[0.9]], [0.0], followed=0, best=0, repeated=1, seen=clock)
+        assert learn(agent, episode).n_repeated == 1
     assert len(agent.memory) == 2
     assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(-0.9)
 
 
 def test_a_row_is_not_blamed_for_what_its_action_does_elsewhere():
-    agent = CEC(Line(), distance_threshold=0.3, radius_factor=3.0, epsilon=0.0, correction=0.5)
-    agent._learn_from(untraced(np.zeros((1, 1)), np.ones((1, 1), np.float32), np.ones(1)))
+    agent = neutral_plus(
+        Line(), distance_threshold=0.3, radius_factor=3.0, epsilon=0.0, correction=0.5
+    )
+    learn(agent, experienced([[0.0]], [[1.0]], [1.0]))
     for distance, judged in ((0.2, True), (0.6, False)):
-        episode = agent.begin_episode(0)
-        episode.choose(np.array([distance]))
+        episode = agent.begin_episode()
+        assert episode.act(np.array([distance])) == 1.0
         episode.record(0.0)
-        assert episode.taken().actions[0] == 1.0
-        assert (episode.taken().trace[0, FOLLOWED] == 0) == judged
+        assert (episode.experience.trace[0, FOLLOWED] == 0) == judged
         episode.finish(np.zeros(1))
     assert agent.memory.values[0] == 0.5
 
 
 def test_stitching_joins_two_halves():
-    agent = CEC(Line(), distance_threshold=0.5, gamma=0.9, stitching=True)
+    agent = neutral_plus(Line(), distance_threshold=0.5, gamma=0.9, stitching=True)
     agent.memory.write_many([[5.0]], [0.8], action=[[0.5]])
-    agent._read_arrays()
-    episode = untraced(np.array([[4.0], [5.1]]), np.zeros((2, 1), np.float32), np.zeros(2))
-    episode.trace[1], episode.closeness[1] = [-1, 0, 0, agent.memory.clock], 1.0
-    agent._learn_from(episode)
+    agent.memory_changed()
+    clock = agent.memory.clock
+    learn(agent, experienced([[4.0], [5.1]], [[0], [0]], [0, 0], best=0, closeness=1.0, seen=clock))
     rows, _ = agent.memory.neighbors([4.0], 1)
     assert agent.memory.values[rows[0]] == pytest.approx(0.72)
 
 
 def test_the_last_step_before_a_time_out_is_not_corrected():
-    agent = CEC(Line(), distance_threshold=0.5, correction=0.5, epsilon=0.0)
+    agent = neutral_plus(Line(), distance_threshold=0.5, correction=0.5, epsilon=0.0)
     agent.memory.write_many([[0.0]], [1.0], action=[[0.5]])
-    agent._read_arrays()
+    agent.memory_changed()
     for terminated, value in ((False, 1.0), (True, 0.5)):
-        episode = agent.begin_episode(0)
+        episode = agent.begin_episode()
         episode.act(np.zeros(1))
         episode.record(0.0)
         episode.finish(np.ones(1), terminated)
@@ -322,16 +401,16 @@ def test_the_last_step_before_a_time_out_is_not_corrected():
 
 
 def test_time_outs_go_on_as_they_ended():
-    assert going_on(np.full(50, -1.0), 0.99) == pytest.approx(-100.0)
-    assert going_on(np.array([-1.0] * 45 + [0.0] * 5), 0.99) == 0.0
-    assert going_on(np.ones(3), 1.0) == 0.0
+    assert timeout_value(np.full(50, -1.0), 0.99) == pytest.approx(-100.0)
+    assert timeout_value(np.array([-1.0] * 45 + [0.0] * 5), 0.99) == 0.0
+    assert timeout_value(np.ones(3), 1.0) == 0.0
 
 
 def test_the_threshold_is_the_median_step():
     keys = [np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [1.0, 2.0]])]
     assert median_step(keys) == 3.0  # of 5 and 1; a step that does not move is none
     assert median_step([np.zeros((4, 2))]) == 1.0
-    agent = CEC(Line(), distance_threshold="step", seed=0)
+    agent = neutral_plus(Line(), distance_threshold="step", seed=0)
     assert agent.radius == 0
     agent.learn(200)
     assert 0 < agent.memory.distance_threshold < 1
@@ -357,8 +436,8 @@ def test_goals_become_their_difference():
     observation = {name: np.array(value, np.float32) for name, value in seen.items()}
     for keys, expected in (((), [1.5, 2.0]), (("observation",), [1.5, 2.0, 1.0, 2.0])):
         agent = CEC(Goals(), embedding=GoalDifference(keys))
-        vector, key = np.empty(agent._flattener.size), np.empty(agent.embedding.key_dim)
-        agent._flattener.into(observation, vector)
+        vector, key = np.empty(agent.flattener.size), np.empty(agent.embedding.key_dim)
+        agent.flattener.into(observation, vector)
         agent.embedding.embed(vector, key)
         np.testing.assert_allclose(key, expected)
         assert GoalDifference(keys).config() == {"name": "goal_difference", "keys": list(keys)}
@@ -420,14 +499,17 @@ def test_wrong_settings_are_refused():
         ("hold", 0), ("skip_worthless", 1), ("detour_cost", -1.0),
         ("stitching", "yes"), ("correction", 2.0),
         ("temperature_unit", "values"), ("timeouts", "never"), ("distance_threshold", "auto"),
-        ("epsilon_spread", 0.5),
+        ("epsilon_spread", 0.5), ("periodic", 3), ("periodic", "0"), ("periodic", [0.5]),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=name):
-            CEC(Line(), **{name: value})
+        message = f"expected {name} to be .*, got {re.escape(repr(value))}"
+        with pytest.raises(ValueError, match=message):
+            CECPlus(Line(), **{name: value})
     with pytest.raises(ValueError, match="one of both"):
         CECPlus(Line(), periodic=[0], embedding=FrozenNormalizer())
-    with pytest.raises(ValueError, match="gamma below 1"):
-        CECPlus(Line(), gamma=1.0)
+    for stitching in (True, np.True_):
+        with pytest.raises(ValueError, match="stitching requires gamma < 1"):
+            CECPlus(Line(), gamma=1.0, stitching=stitching)
+    CECPlus(Line(), gamma=1.0, stitching=False)
     with pytest.raises(TypeError, match="unknown"):
         CECPlus(Line(), unknown=1)
     with pytest.raises(TypeError, match="Dict"):
@@ -445,4 +527,3 @@ def test_several_environments_learn_together():
     single = CECPlus(Line(), seed=0).learn(1000)
     one = CECPlus(gym.vector.SyncVectorEnv([Line]), seed=0).learn(1000)
     assert memory_of(single) == memory_of(one)
-    assert REPEATED == 2

@@ -7,10 +7,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
+from neutral import KINDS
 
 from probes import Corridor, Counting, Drift, Faulty
 from scrubjay import CEC, CECPlus
-from scrubjay.agents.cec_episode import Choice
+from scrubjay.agents.recorder import CHOICE, Choice
 from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.embedding import Chain, Identity, Periodic, RandomProjection, RunningNormalizer
 from scrubjay.training.environments import EpisodeLimit, time_limit
@@ -181,7 +182,7 @@ def test_defect_11_random_steps_do_not_count_as_without_neighbour():
         Scripted(lambda _: 0.0), distance_threshold=0.6, exploration="uniform", epsilon=0.9, seed=0
     )
     agent.memory.write_many([[0.5]], [100.0], action=[[0.0]])
-    agent._read_arrays()
+    agent.memory_changed()
     agent.learn(60_000)  # warnings are errors here
 
 
@@ -202,14 +203,30 @@ def test_defect_11_the_share_without_neighbour_is_of_the_steps_that_looked():
     agent = CEC(Counting(0, (10,)), exploration="uniform", epsilon=0.9, distance_threshold=1e-3,
                 seed=0)  # fmt: skip
     agent.learn(200)
-    episode = agent.begin_episode(0)
+    episode = agent.begin_episode()
     for i in range(50):
         episode.act(np.array([5000.0 + i, 0.0]))
         episode.record(0.0)
-    kinds = episode._arrays.choices[:50]
+    kinds = episode.experience.trace[:, CHOICE]
     totals = episode.finish(np.zeros(2))
     assert (kinds == Choice.UNIFORM).sum() > 30
     assert agent.metrics(totals)["policy/no_neighbor_fraction"] == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_defect_11_exploration_does_not_change_the_share_without_neighbour(kind):
+    """Every other step is near a row, whether it explores or not."""
+    agent = kind(Scripted(float), exploration="uniform", epsilon=0.9, seed=0)
+    agent.memory.write_many([[0.0]], [1.0], action=[[0.0]])
+    agent.memory_changed()
+    episode = agent.begin_episode()
+    for i in range(4000):
+        episode.act(np.array([i % 2 * 100.0]))
+        episode.record(0.0)
+    totals = episode.finish(np.zeros(1))
+    assert totals["looked"] == pytest.approx(400, abs=60)
+    share = agent.metrics(totals)["policy/no_neighbor_fraction"]
+    assert share == pytest.approx(0.5, abs=0.1)
 
 
 # -- 12: episodes that never end -------------------------------------------------------------------

@@ -74,10 +74,11 @@ def test_a_file_that_is_written_again_loads(name, saved, tmp_path):
 
 def put_memory(manifest, arrays, memory):
     """Another memory in place of the agent's own."""
-    manifest["memory"], found = memory.state()
-    for name in [name for name in arrays if name.startswith("memory/")]:
+    manifest["memories"] = {}
+    manifest["memories"]["memory"], found = memory.state()
+    for name in [name for name in arrays if name.startswith("memories/")]:
         del arrays[name]
-    arrays.update({f"memory/{name}": array for name, array in found.items()})
+    arrays.update({f"memories/memory/{name}": array for name, array in found.items()})
 
 
 def other_memory(**changes):
@@ -117,8 +118,10 @@ def test_defect_14_a_memory_that_contradicts_its_agent_is_refused(name, saved, t
 
 def test_defect_14_stored_actions_outside_of_the_action_space_are_refused(saved, tmp_path):
     manifest, arrays = saved("identity")
-    arrays["memory/columns/action"][1, 0] = 1e6
-    assert_refused(tmp_path / "agent.scrub", manifest, arrays, "outside of Box")
+    arrays["memories/memory/columns/action"][1, 0] = 1e6
+    assert_refused(
+        tmp_path / "agent.scrub", manifest, arrays, r"stored actions of numbers from .*1.*e\+06"
+    )
 
 
 def test_defect_14_rows_without_a_ready_embedding_are_refused(saved, tmp_path):

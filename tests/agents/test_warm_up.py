@@ -13,10 +13,23 @@ SCRIPT = """
 import sys
 
 from numba.core.dispatcher import Dispatcher
-from probes import Drift, Mixed
+import gymnasium as gym
+import numpy as np
+from probes import Corridor, Drift, Mixed
 from scrubjay.agents import CEC, CECPlus
+from scrubjay.agents.cec_stale import StaleIndexCEC
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.embedding import *
+
+class ReadOnly(gym.ObservationWrapper):
+    def observation(self, observation):
+        observation.flags.writeable = False
+        return observation
+
+class Buttons(Corridor):
+    def __init__(self, space):
+        super().__init__([0.0, 0.0, 1.0])
+        self.action_space = space
 
 def signatures():
     return {
@@ -28,7 +41,7 @@ def signatures():
 agent = AGENT
 agent.warm_up()
 before = signatures()
-assert any("decide" in name and found for name, found in before.items())
+assert any("select_actions" in name and found for name, found in before.items())
 agent.learn(N_STEPS)
 assert len(agent.memory) > 0
 for deterministic in (True, False):
@@ -40,7 +53,19 @@ print([name for name in after if after[name] != before.get(name, [])])
 
 AGENTS = {
     "identity": ("CEC(Drift())", 30),
-    "uniform": ("CEC(Drift(), exploration='uniform', hold=5, epsilon=LinearSchedule(1, 0, 9))", 30),
+    "uniform": ("CEC(Drift(), exploration='uniform', epsilon=LinearSchedule(1, 0, 9))", 30),
+    "held": (
+        "CECPlus(Drift(), embedding=Identity(), distance_threshold=0.1, "
+        "exploration='uniform', hold=5, epsilon=LinearSchedule(1, 0, 9))",
+        30,
+    ),
+    "plus with noise": ("CECPlus(Drift(), embedding=Identity(), exploration='noise')", 90),
+    "stale": ("StaleIndexCEC(Drift())", 60),
+    "discrete": ("CEC(Buttons(gym.spaces.Discrete(3)))", 30),
+    "discrete plus": ("CECPlus(Buttons(gym.spaces.MultiDiscrete([2, 3])))", 1500),
+    "vector": ("CEC(gym.vector.SyncVectorEnv([Drift] * 3))", 90),
+    "vector of plus": ("CECPlus(gym.vector.SyncVectorEnv([Drift] * 3))", 1500),
+    "read-only": ("CEC(ReadOnly(Drift()))", 60),
     "running": ("CEC(Drift(), embedding=RunningNormalizer())", 30),
     "frozen": ("CEC(Drift(), embedding=FrozenNormalizer(20))", 60),
     "chain": (

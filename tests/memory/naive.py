@@ -16,7 +16,7 @@ class NaiveMemory:
     def __init__(self, capacity, threshold, rule, recency):
         self.capacity, self.threshold, self.rule, self.recency = capacity, threshold, rule, recency
         self.keys, self.values, self.stamps, self.payload = [], [], [], []
-        self.order, self.clock = [], 0
+        self.written, self.order, self.clock = [], [], 0
 
     def neighbors(self, key, k, radius):
         pairs = [(squared(np.float32(key), other), row) for row, other in enumerate(self.keys)]
@@ -27,25 +27,47 @@ class NaiveMemory:
         radius = self.threshold if threshold is None else threshold
         hit = [] if self.rule == "append" else self.neighbors(key, 1, radius)
         if hit:
-            row = hit[0][0]
-            better = value > self.values[row]
-            if self.recency == "hit" or (self.recency == "write" and better):
-                self.touch([row])
-            if not better:
-                return row, 2
-            outcome = 1
-        elif len(self.keys) < self.capacity:
+            return self.replace(hit[0][0], key, value, payload)
+        return self.add(key, value, payload)
+
+    def replace(self, row, key, value, payload):
+        better = value > self.values[row]
+        if self.recency == "hit" or (self.recency == "write" and better):
+            self.touch([row])
+        if not better:
+            return row, 2
+        self.put(row, key, value, payload)
+        return row, 1
+
+    def add(self, key, value, payload):
+        if len(self.keys) < self.capacity:
             row, outcome = len(self.keys), 0
-            for column in (self.keys, self.values, self.stamps, self.payload):
+            for column in (self.keys, self.values, self.stamps, self.written, self.payload):
                 column.append(None)
             self.order.append(row)
         else:
             row, outcome = self.order[0], 3
             self.touch([row])
+        self.put(row, key, value, payload)
+        return row, outcome
+
+    def put(self, row, key, value, payload):
         self.clock += 1
         self.keys[row], self.values[row], self.payload[row] = key, value, np.float32(payload)
-        self.stamps[row] = self.clock
-        return row, outcome
+        self.stamps[row] = self.written[row] = self.clock
+
+    def write_stale(self, keys, values, payload):
+        """All look-ups come first; then hits one after the other, then new rows."""
+        steps = list(zip(np.float32(keys), np.float32(values), payload, strict=True))
+        hits = [self.neighbors(key, 1, self.threshold) for key, _, _ in steps]
+        results = [self.replace(hit[0][0], *s) if hit else None
+                   for hit, s in zip(hits, steps, strict=True)]  # fmt: skip
+        return [result or self.add(*step) for result, step in zip(results, steps, strict=True)]
+
+    @property
+    def value_range(self):
+        numbers = [float(value) for value in self.values]
+        return (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
 
     def write_episode(self, keys, rewards, gamma, last_value, payload):
         results = [None] * len(keys)

@@ -253,6 +253,86 @@ def test_digest_sees_content_and_order_but_not_shape_or_growth():
     assert len(digests) == 5
 
 
+# ---------------------------------------------------------------- the range of values
+
+
+def test_an_empty_memory_has_no_range_of_values():
+    assert EpisodicMemory(1, capacity=5).value_range == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 129, 1000])
+def test_the_range_of_values_is_known_at_every_size(n):
+    memory = EpisodicMemory(1, capacity=n, columns={})
+    values = np.random.default_rng(n).normal(size=n).astype(np.float32)
+    for i, value in enumerate(values):
+        memory.write([i], float(value))
+        assert memory.value_range == (values[: i + 1].min(), values[: i + 1].max())
+    # every row in turn becomes the lowest, then the highest, then an ordinary one
+    for row in range(n):
+        for value in (-99.0, 99.0, 0.5):
+            memory.set_values([row], [value])
+            assert memory.value_range == (memory.values.min(), memory.values.max())
+
+
+def test_the_range_of_values_survives_evictions_copies_and_files(tmp_path):
+    memory = EpisodicMemory(1, capacity=100, columns={})
+    memory.write_many(np.arange(100.0)[:, None], np.arange(100.0))
+    memory.write_many(np.arange(200.0, 250.0)[:, None], np.full(50, 60.0))
+    assert memory.value_range == (50.0, 99.0)
+    memory.save(tmp_path / "memory.scrub")
+    for other in (memory.copy(), EpisodicMemory.load(tmp_path / "memory.scrub")):
+        assert other.value_range == (50.0, 99.0)
+        other.set_values([99], [0.0])
+        assert other.value_range == (0.0, 98.0)
+    assert memory.value_range == (50.0, 99.0)
+
+
+# ---------------------------------------------------------------- a write against a snapshot
+
+
+def test_a_stale_write_looks_up_before_it_writes():
+    memory = EpisodicMemory(1, capacity=9, distance_threshold=0.5, rule="append")
+    memory.write([0.0], 1.0, action=[0, 0])
+    rows, outcomes = memory.write_stale(
+        [[0.3], [0.6], [0.7], [-0.4]], [2.0, 5.0, 4.0, 3.0], action=np.eye(4, 2)
+    )
+    # the first moves row 0 to 0.3; 0.6 and 0.7 are near it by then, but were not before
+    assert rows.tolist() == [0, 1, 2, 0]
+    assert outcomes.tolist() == [Outcome.REPLACED, Outcome.ADDED, Outcome.ADDED, Outcome.REPLACED]
+    assert memory.values.tolist() == [3.0, 5.0, 4.0]
+    assert memory.keys[:, 0].tolist() == [np.float32(-0.4), np.float32(0.6), np.float32(0.7)]
+    memory.check_invariants()
+
+
+@pytest.mark.parametrize("rule", ["append", "replace_if_better"])
+def test_all_that_is_new_to_a_stale_write_is_added(rule):
+    memory = EpisodicMemory(1, capacity=9, distance_threshold=0.5, rule=rule, columns={})
+    _, outcomes = memory.write_stale(np.zeros((3, 1)), [1.0, 2.0, 3.0])
+    assert outcomes.tolist() == [Outcome.ADDED] * 3
+    assert memory.values.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"keys": [[0.0], [np.nan]]},
+        {"values": [1.0, np.inf]},
+        {"values": [1.0, 1e300]},
+        {"action": [[0, 0], [np.nan, 0]]},
+        {"keys": [[0.0, 1.0]] * 2},
+        {"values": [1.0]},
+        {"action": [[0, 0]]},
+    ],
+)
+def test_a_stale_write_that_fails_changes_nothing(bad):
+    memory = filled(5, dim=1)
+    before = memory.digest()
+    given = {"keys": [[0.0], [1.0]], "values": [9.0, 9.0], "action": [[0, 0], [1, 1]], **bad}
+    with pytest.raises(ValueError, match=r"finite|expected|shape"):
+        memory.write_stale(given["keys"], given["values"], action=given["action"])
+    assert memory.digest() == before
+
+
 def test_repr_says_what_it_is():
     assert "capacity=300, rows=300" in repr(filled(300))
 
@@ -270,5 +350,8 @@ def test_check_invariants_sees_damage():
     broken(lambda m: m.table.links.__setitem__((3, 0), 50))
     broken(lambda m: m.table.links.__setitem__((3, 1), 50))
     broken(lambda m: m.table.counters.__setitem__(3, 7))
+    broken(lambda m: m.table.written.__setitem__(3, m.table.stamps[3] + 1))
+    broken(lambda m: m.table.extremes.__setitem__((1, 0), -99.0))
+    broken(lambda m: m.table.values.__setitem__(3, 99.0))
     broken(lambda m: m.tree.remove(5))
     broken(lambda m: m.tree.arrays.keys.__setitem__(5, 99.0))

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from scrubjay.figures.raster import png
-from scrubjay.memory.archive import OWN_ENTRIES, read_archive, write_archive
 from scrubjay.report.charts import ticks
 from scrubjay.report.formatting import number
 from scrubjay.report.page import write_report
@@ -182,32 +181,6 @@ def test_a_real_run_shows_its_memory(tmp_path, report_of):
     assert base64.b64decode(pictures[0]).startswith(b"\x89PNG")
     assert re.search(r"seed 1: \d+ rows", page.words)
     assert "Time" in page.headings()
-
-
-def with_memories(checkpoint, *names):
-    """The checkpoint with its one memory under each of the names; "": as 0.1.0 wrote it."""
-    manifest, arrays = read_archive(checkpoint, "agent")
-    memory = {n.removeprefix("memories/memory/"): a for n, a in arrays.items() if "memories/" in n}
-    others = {n: a for n, a in arrays.items() if "memories/" not in n}
-    for name in names:
-        prefix = f"memories/{name}/" if name else "memory/"
-        others |= {prefix + column: array for column, array in memory.items()}
-    entries = {name: entry for name, entry in manifest.items() if name not in OWN_ENTRIES}
-    write_archive(checkpoint, entries, others)
-
-
-def test_several_memories_are_shown_by_name(tmp_path, report_of):
-    start(RunConfig("cec", "GrowingTree", steps=300, eval_freq=300), tmp_path / "runs" / "a")
-    with_memories(tmp_path / "runs" / "a" / "checkpoints" / "last.scrub", "right", "left")
-    _, page = report_of()
-    assert re.search(r"seed 0, left: \d+ rows.*seed 0, right: \d+ rows", page.words)
-
-
-def test_the_memory_of_a_run_of_0_1_0_is_shown(tmp_path, report_of):
-    start(RunConfig("cec", "GrowingTree", steps=300, eval_freq=300), tmp_path / "runs" / "a")
-    with_memories(tmp_path / "runs" / "a" / "checkpoints" / "last.scrub", "")
-    _, page = report_of()
-    assert re.search(r"seed 0: \d+ rows", page.words)
 
 
 def test_a_damaged_checkpoint_is_said_and_the_rest_shown(tmp_path, report_of):

@@ -1,8 +1,24 @@
-"""How a memory decides: one file a method."""
+"""Methods that act from memory, one file each, and what a new one is made of."""
 
-from scrubjay.agents.base import MemoryAgent
+from scrubjay.agents.base import MemoryAgent, Spaces
 from scrubjay.agents.cec import CEC
 from scrubjay.agents.cec_plus import CECPlus
+from scrubjay.agents.recorder import CHOICE, Choice, Experience, Lanes, Learned, Notes, Step
 from scrubjay.agents.schedules import LinearSchedule
+from scrubjay.agents.settings import Range
 
-__all__ = ["CEC", "CECPlus", "LinearSchedule", "MemoryAgent"]
+__all__ = [
+    "CEC",
+    "CHOICE",
+    "CECPlus",
+    "Choice",
+    "Experience",
+    "Lanes",
+    "Learned",
+    "LinearSchedule",
+    "MemoryAgent",
+    "Notes",
+    "Range",
+    "Spaces",
+    "Step",
+]

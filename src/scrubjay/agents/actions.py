@@ -4,6 +4,7 @@ A stored action is a short vector of float32. For a Box it is the action itself,
 stored is what was executed, bit for bit; for discrete spaces it holds the index.
 """
 
+import operator
 from typing import Any, Protocol
 
 import gymnasium
@@ -57,9 +58,10 @@ class BoxCodec:
             )
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(
-                f"expected finite action bounds, got {space}: give the environment a bounded "
-                "action space, for example with gymnasium.wrappers.TransformAction(env, lambda "
-                "action: action, gymnasium.spaces.Box(-1.0, 1.0, env.action_space.shape))"
+                f"expected finite action bounds, got {space}; give the environment a bounded "
+                "action space, for example: env = gymnasium.wrappers.TransformAction(env, lambda "
+                f"action: action, gymnasium.spaces.Box(-1.0, 1.0, {space.shape}, "
+                f"numpy.{space.dtype}))"
             )
         self.space = space
         self.size = int(np.prod(space.shape))
@@ -80,13 +82,16 @@ class BoxCodec:
         array = np.asarray(action)
         if array.shape != self.space.shape:
             raise ValueError(f"expected an action of shape {self.space.shape}, got {array.shape}")
-        stored: Stored = array.astype(np.float32).ravel()
-        if not np.isfinite(stored).all():
-            raise ValueError(f"expected a finite action, got {action!r}")
-        return stored
+        # compared as float32, so that a bound that was rounded to float32 is inside
+        with np.errstate(over="ignore"):
+            stored: Stored = array.astype(np.float32).ravel()
+            low, high = (np.ravel(b).astype(np.float32) for b in (self.space.low, self.space.high))
+        if not ((low <= stored) & (stored <= high)).all():
+            raise ValueError(f"expected an action of {self.space}, got {action!r}; clip it first")
+        return np.clip(stored, *self.bounds)
 
     def default(self) -> npt.NDArray[Any]:
-        return self.decode(self.bounds.sum(axis=0) / np.float32(2))
+        return self.decode((self.bounds / np.float32(2)).sum(axis=0))
 
 
 class DiscreteCodec:
@@ -105,12 +110,17 @@ class DiscreteCodec:
         return self.space.dtype.type(self.space.start + int(stored[0]))
 
     def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
-        return stored[:, 0].astype(self.space.dtype) + self.space.start
+        numbers = stored[:, 0].astype(np.int64) + int(self.space.start)
+        return numbers.astype(self.space.dtype)
 
     def encode(self, action: Any) -> Stored:
-        if not self.space.contains(np.asarray(action)[()]):
+        try:
+            index = operator.index(np.asarray(action)[()]) - int(self.space.start)
+        except TypeError:  # not a whole number
+            index = -1
+        if not 0 <= index < self.space.n:
             raise ValueError(f"expected an action of {self.space}, got {action!r}")
-        return np.array([int(action) - int(self.space.start)], np.float32)
+        return np.array([index], np.float32)
 
     def default(self) -> Any:
         return self.decode(self.bounds[0])
@@ -137,10 +147,14 @@ class MultiDiscreteCodec:
         return np.asarray(shaped + self.space.start)
 
     def encode(self, action: Any) -> Stored:
-        array = np.asarray(action, self.space.dtype)
-        if not self.space.contains(array):
+        array, nvec = np.asarray(action), self.space.nvec
+        possible = array.shape == nvec.shape and array.dtype.kind in "iu"
+        if possible:
+            index = array.astype(np.int64) - self.space.start
+            possible = bool(((index >= 0) & (index < nvec)).all())
+        if not possible:
             raise ValueError(f"expected an action of {self.space}, got {action!r}")
-        return np.asarray(np.ravel(array - self.space.start), np.float32)
+        return np.ravel(index).astype(np.float32)
 
     def default(self) -> npt.NDArray[Any]:
         return self.decode(self.bounds[0])

@@ -6,6 +6,7 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -61,8 +62,9 @@ class MemoryAgent(ABC):
     """An agent that acts from episodic memory. A method says how it decides and how it learns.
 
     A method's constructor has its settings as keyword arguments, with their ranges, and calls
-    `super().__init__(env, locals())`; each setting is then an attribute of the agent. It supplies
-    `notes`, `make_memories`, `decide`, `greedy_actions` and `learn_from`.
+    `super().__init__(env, locals())`; each setting is then an attribute of the agent. `seed` must
+    be one of them; `gamma` and `embedding` may be. The method has a `name` and supplies
+    `make_memories`, `decide`, `greedy_actions` and `learn_from`; all else has a default.
 
     Args:
         env: A Gymnasium environment or vector environment, an id, or `Spaces`.
@@ -72,10 +74,8 @@ class MemoryAgent(ABC):
     name: ClassVar[str]
     suffix: ClassVar[str] = ".scrub"
     resumable: ClassVar[bool] = True
-    gamma: float
+    gamma: float = 1.0
     seed: int
-    notes: Notes
-    """The random numbers that a step needs, and the notes that it takes."""
 
     if TYPE_CHECKING:
 
@@ -94,6 +94,8 @@ class MemoryAgent(ABC):
         return MemoryAgent._classes.get(name)
 
     def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
+        if "seed" not in settings_of(type(self)):
+            raise TypeError(f"expected {type(self).__name__}.__init__ to have an argument seed")
         self.env: Any = None
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
@@ -116,12 +118,11 @@ class MemoryAgent(ABC):
         self._warned_empty = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
+        check_names(self.memories)
         self.memory_changed()
 
     def _bind_embedding(self, embedding: Any) -> None:
         embedding = self.default_embedding() if embedding is None else self.embedding
-        if not isinstance(embedding, Embedding):
-            raise TypeError(f"expected an Embedding, like RunningNormalizer(), got {embedding!r}")
         # a copy of its own: an embedding learns, and the same one may be given to several agents
         self.embedding: Embedding = copy.deepcopy(embedding)
         self.flattener = self.embedding.flattener(self.observation_space)
@@ -131,7 +132,7 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """The agent's memories by name, still empty."""
+        """The agent's memories by name (letters, digits and _), still empty."""
 
     @abstractmethod
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -147,11 +148,20 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
-        """(n, A): the stored actions of the evaluation rule, for memories that have rows."""
+        """(n, A): the stored actions of the evaluation rule; some memory has rows, not each."""
 
     @abstractmethod
     def learn_from(self, experience: Experience) -> Learned:
         """Write what an episode has taught; everything is checked before anything changes."""
+
+    @property
+    def notes(self) -> Notes:
+        """The random numbers that a step needs, and the notes that it takes.
+
+        By default a uniform number to explore, one to choose a neighbour, and one for each number
+        of an action.
+        """
+        return Notes(uniforms=2 + self.codec.size)
 
     def memory_changed(self) -> None:
         """Told after every change of the memories, whose arrays may be other ones now."""
@@ -300,6 +310,7 @@ class MemoryAgent(ABC):
             held.append(episode)
         else:
             known.append(episode)
+        self.embedding.end_episode()
         if not self.embedding.ready:
             self.held = held
             return []
@@ -309,8 +320,8 @@ class MemoryAgent(ABC):
         learned = []
         for experience in episodes:
             learned.append(self.learn_from(experience))
+            self.held = self.held[1:]  # those that waited come first
             self.memory_changed()
-        self.held = []
         return learned
 
     def _with_keys(self, held: HeldEpisode) -> Experience:
@@ -408,7 +419,7 @@ class MemoryAgent(ABC):
                 stacklevel=3,
             )
         default = self.codec.default()
-        return default if n is None else np.stack([default] * n)
+        return default if n is None else np.repeat(np.asarray(default)[None], n, axis=0)
 
     # -- description ---------------------------------------------------------------------------
 
@@ -452,16 +463,19 @@ class MemoryAgent(ABC):
             episode = agent.begin_episode(environment)
             for _ in range(2):
                 episode.act(observation)
-                episode.record(0.0)
+                episode.record(float(environment))  # better each time, so that rows are replaced
             episode.finish(observation)
         agent.predict(observation, deterministic=True)
         agent.predict(observation)
         for memory in agent.memories.values():
-            memory.recency_order()  # for checkpoints
+            EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
 
     def warm_up_config(self) -> dict[str, Any]:
         """Settings of an agent with which everything is called: it begins without keys."""
-        return {**self.config(), "embedding": {"name": "frozen_normalizer", "n_steps": 2}}
+        config = self.config()
+        if "embedding" in config:
+            config["embedding"] = {"name": "frozen_normalizer", "n_steps": 2}
+        return config
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -514,6 +528,15 @@ class MemoryAgent(ABC):
         if env is not None:
             agent.set_env(env)
         return agent
+
+
+def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
+    """Refuse names that a file could not have, before anything is learned."""
+    for name in memories:
+        if not re.fullmatch(r"\w+", name, re.ASCII):
+            raise ValueError(
+                f"expected the name of a memory to have letters, digits and _ only, got {name!r}"
+            )
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:

@@ -6,10 +6,12 @@ noise. After each episode, backwards: what is far from everything known is added
 than what is known replaces it (Eqs. 3 and 4). No network, no gradient.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
@@ -100,9 +102,10 @@ def select_actions(
         # the k nearest, of those the ones within n * d
         found = find_neighbors(tree, key, n_neighbors, radius, rows, squared)
         note_distance(tree, key, found, squared, step + state[lane, NUMBER], numbers[lane, step])
-        if found == 0 or (explore and uniform):
+        at_random = explore and uniform
+        if found == 0 or at_random:
             write_uniform_action(bounds, discrete, uniforms[2:], action)
-            trace[lane, step, CHOICE] = NO_NEIGHBOR if found == 0 else UNIFORM
+            trace[lane, step, CHOICE] = UNIFORM if at_random else NO_NEIGHBOR
             continue
         for i in range(found):
             scores[i] = np.float64(values[rows[i]])
@@ -187,7 +190,7 @@ class CEC(MemoryAgent):
         self._scale_check = ScaleCheck()
 
     @property
-    def notes(self) -> Notes:  # type: ignore[override]
+    def notes(self) -> Notes:
         """Uniform numbers for epsilon, the softmax and each part of the action; normal ones."""
         noisy = self.exploration == "noise" and not self.codec.discrete
         return Notes(uniforms=2 + self.codec.size, normals=self.codec.size if noisy else 0)
@@ -296,6 +299,14 @@ TABLE = {
         select=("observation", "desired_goal"),
     ),
 }  # fmt: skip
+# What the paper calls them, where that is another name.
+PAPER_NAMES = {
+    "MountainCarContinuous": "SparseMountainCar",
+    "Point4Rooms-v1": "Point4RoomsOneGoal",
+    "Safexp-PointGoal": "SafexpPointGoal",
+    "Safexp-CarGoal": "SafexpCarGoal",
+    "FetchReach": "SparseFetchReach",
+}
 # For a task that the paper does not have: its commonest settings.
 ELSEWHERE = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
 
@@ -304,7 +315,8 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     """The arguments of `CEC` for a task: `CEC(env, **preset("PointUMaze"), seed=0)`.
 
     Args:
-        task: A task's name; one that the paper does not have gets its commonest settings.
+        task: A task's name, its id or the paper's name, in any case; a noisy variant has the
+            settings of its task, one that the paper does not have its commonest settings.
         name: "paper": Section IV and Table III where the paper speaks, and where it is silent what
             produced its figures (the normaliser, uniform exploration for three tasks).
             "published": as that, with uniform exploration everywhere, rows refreshed on every hit,
@@ -313,10 +325,14 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
 
     Returns:
         The arguments by name.
+
+    Raises:
+        ValueError: If there is no such preset, or the task's name is misspelt.
     """
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    settings = settings_of_task(task)
+    task = name_of_task(task)
+    settings = TABLE.get(task, ELSEWHERE)
     literal, published = name == "literal", name == "published"
     return {
         "n_neighbors": settings.k,
@@ -333,17 +349,24 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     }
 
 
-def settings_of_task(task: str) -> Settings:
-    """The row of the table for a task, by its name or id; a noisy variant has its task's."""
-    name = task.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
-    return TABLE.get(name, ELSEWHERE)
+def name_of_task(task: str) -> str:
+    """The name under which a task is in the table; of others the name that was given."""
+    known = {name.lower(): name for name in TABLE}
+    known |= {alias.lower(): name for alias, name in PAPER_NAMES.items()}
+    short = task.lower().removeprefix("scrubjay/").removesuffix("-v0").removeprefix("noisy")
+    if short in known:
+        return known[short]
+    near = difflib.get_close_matches(short, known, n=1, cutoff=0.85)
+    if near and task not in gymnasium.registry:
+        raise ValueError(f"there is no task {task!r}; did you mean {known[near[0]]}?")
+    return task
 
 
 def _embedding(settings: Settings, name: str, task: str) -> Embedding:
     stages: list[Embedding] = []
     if settings.select:
         stages.append(SelectKeys(settings.select))
-    if settings.project or (name == "published" and "SafexpPointGoal" in task):
+    if settings.project or (name == "published" and task == "SafexpPointGoal"):
         stages.append(RandomProjection(PROJECTION_DIM))
     if settings.normalize and name != "literal":
         stages.append(RunningNormalizer())

@@ -26,7 +26,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
 
 from scrubjay.agents.base import MemoryAgent
 from scrubjay.agents.recorder import (
@@ -46,7 +45,7 @@ from scrubjay.agents.recorder import (
     Learned,
     Notes,
 )
-from scrubjay.agents.returns import check_returns, timeout_value
+from scrubjay.agents.returns import check_corrections, check_returns, timeout_value
 from scrubjay.agents.sampling import (
     sample_softmax,
     store_key,
@@ -58,6 +57,7 @@ from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
 from scrubjay.compiled import compiled
 from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifference, Periodic
+from scrubjay.embedding.goal import has_goals
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors
 
@@ -418,10 +418,10 @@ class CECPlus(MemoryAgent):
         timeouts: Literal["continue", "end"] = "continue",
         seed: int = 0,
     ) -> None:
-        if stitching is True and gamma == 1:
+        super().__init__(env, locals())
+        if self.stitching and self.gamma == 1:
             # a state that is met again would promise itself one reward more, for ever
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
-        super().__init__(env, locals())
         self._scale_check = ScaleCheck()
         found = periodic_dimensions(self.embedding)
         if tuple(self.periodic) not in ((), found):
@@ -449,7 +449,7 @@ class CECPlus(MemoryAgent):
     # -- deciding ------------------------------------------------------------------------------
 
     @property
-    def notes(self) -> Notes:  # type: ignore[override]
+    def notes(self) -> Notes:
         """Uniforms for epsilon, softmax, each part of the action and, if held, its duration."""
         size = self.codec.size
         return Notes(
@@ -607,21 +607,7 @@ def median_step(episodes: list[npt.NDArray[Any]]) -> float:
     return float(np.median(moved)) if moved.size else 1.0
 
 
-def check_corrections(rows: Ints, values: npt.NDArray[np.float32]) -> None:
-    if not np.isfinite(values).all():
-        row = int(rows[~np.isfinite(values)][0])
-        raise ValueError(
-            f"expected corrected values that float32 can hold, got infinity for row {row}; "
-            "scale the rewards"
-        )
-
-
 def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:
     """The dimensions that an embedding takes as angles."""
     stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)
     return tuple(i for stage in stages if isinstance(stage, Periodic) for i in stage.dimensions)
-
-
-def has_goals(space: spaces.Space[Any]) -> bool:
-    """Whether observations say where things are and where they should be."""
-    return isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces)

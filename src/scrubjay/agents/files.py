@@ -76,6 +76,20 @@ def read_training(path: str | PathLike[str]) -> dict[str, Any]:
     return dict(read_archive(path, KIND)[0].get("training", {}))
 
 
+def read_memories(path: str | PathLike[str]) -> dict[str, Arrays]:
+    """The arrays of each memory in a saved agent, by name, whether or not its class is installed.
+
+    Args:
+        path: A file of `save`.
+
+    Returns:
+        For each memory its keys, values, stamps, recency order and columns.
+    """
+    arrays = _renamed(read_archive(path, KIND)[1])
+    names = dict.fromkeys(name.split("/")[1] for name in arrays if name.startswith("memories/"))
+    return {name: _below(arrays, f"memories/{name}/") for name in names}
+
+
 # ---------------------------------------------------------------- files of older versions
 
 
@@ -128,7 +142,7 @@ def find_class(cls: type[Any], name: Any) -> type[Any]:
     # a subclass without a name of its own saves under the one that it inherits
     if name == getattr(cls, "name", None):
         return cls
-    found = cls.known_class(name)
+    found: type[Any] | None = cls.known_class(name)
     if found is None:
         try:
             found = agent_spec(str(name)).load()
@@ -172,7 +186,8 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
     held = _split(_below(arrays, "held/"), agent.flattener.size, agent.codec)
     _check_memories(agent, memories, held)
     agent.restore_counters(counters)
-    agent.memories = memories
+    # in the agent's own order, which a file does not keep
+    agent.memories = {name: memories[name] for name in agent.memories}
     agent.held = held
     agent.memory_changed()
 
@@ -191,7 +206,8 @@ def _check_memories(
             check_stored_actions(agent.codec, memory.columns["action"])
         if len(memory) > 0 and not agent.embedding.ready:
             raise ArchiveError("its memory has rows, but its embedding has no keys yet")
-    if held and agent.embedding.ready and memory.distance_threshold > 0:
+    measured = all(memory.distance_threshold > 0 for memory in memories.values())
+    if held and agent.embedding.ready and measured:
         raise ArchiveError("it has episodes that wait for keys, but its embedding is ready")
 
 
@@ -225,9 +241,13 @@ def _layout(memory: EpisodicMemory) -> dict[str, Any]:
 def check_stored_actions(codec: ActionCodec, stored: npt.NDArray[Any]) -> None:
     """Refuse stored actions that the environment could not execute."""
     low, high = codec.bounds
-    inside = (stored >= low).all() and (stored <= high).all()
-    if not inside or (codec.discrete and not np.array_equal(stored, np.floor(stored))):
-        raise ArchiveError(f"there are stored actions outside of {low} to {high}")
+    possible = (low <= stored) & (stored <= high)
+    if codec.discrete:
+        possible &= stored == np.floor(stored)
+    if not possible.all():
+        bad = stored[~possible.all(axis=1)][0]
+        whole = "whole numbers" if codec.discrete else "numbers"
+        raise ArchiveError(f"expected stored actions of {whole} from {low} to {high}, got {bad}")
 
 
 def _count(value: Any) -> int:

@@ -11,7 +11,7 @@ ready while other episodes are open, nothing changes for those.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
-from scrubjay.agents.sampling import is_finite, write_uniform_action
+from scrubjay.agents.sampling import is_finite, store_key, write_uniform_action
 from scrubjay.compiled import compiled
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.flatten import Flattener
@@ -49,6 +49,17 @@ class Choice(IntEnum):
 N_CHOICES = len(Choice)
 
 
+class Step(NamedTuple):
+    """The present step of one lane, for methods that decide in plain Python: write into it."""
+
+    key: npt.NDArray[np.float32]
+    action: npt.NDArray[np.float32]
+    numbers: Floats
+    trace: npt.NDArray[np.int64]
+    draws: Floats
+    scale: float
+
+
 class Lanes(NamedTuple):
     """What compiled code reads and writes of all lanes, L of them, of up to T steps."""
 
@@ -67,6 +78,27 @@ class Lanes(NamedTuple):
     """(L, 4): see `DECIDES`, `STEP`, `HELD` and `NUMBER`."""
     scales: Floats
     """(L,): how many times the exploration rate each episode has."""
+
+    def steps(self, keys: Floats) -> Iterator[Step]:
+        """The present step of each lane that is to be decided, its key stored and its notes empty.
+
+        For methods that decide in plain Python, lane by lane.
+
+        Args:
+            keys: (L, D): the key of each lane's observation.
+
+        Raises:
+            ValueError: If a key is not finite.
+        """
+        for lane in np.flatnonzero(self.state[:, DECIDES]):
+            t = self.state[lane, STEP]
+            key, action = self.keys[lane, t], self.actions[lane, t]
+            numbers, trace = self.numbers[lane, t], self.trace[lane, t]
+            if not store_key(keys[lane], key):
+                raise ValueError(f"expected a finite observation, got the key {keys[lane]}")
+            numbers[:], trace[:] = 0.0, 0
+            draws, scale = self.draws[lane, t % BLOCK], float(self.scales[lane])
+            yield Step(key, action, numbers, trace, draws, scale)
 
 
 # Columns of `Lanes.state`: whether the lane is to be decided now, its step, how many steps an
@@ -168,6 +200,11 @@ class EpisodeRecorder:
         self, method: Method, environments: Sequence[int] = (0,), batched: bool = False
     ) -> None:
         n_lanes = len(environments)
+        if method.notes.uniforms < 2 + method.codec.size:  # see `_act_at_random`
+            raise ValueError(
+                f"expected notes with at least {2 + method.codec.size} uniform numbers, two and "
+                f"one for each number of an action, got {method.notes.uniforms}"
+            )
         self._method = method
         self._environments = tuple(environments)
         self._batched = batched
@@ -260,7 +297,7 @@ class EpisodeRecorder:
                 and type(observation) is np.ndarray
                 and observation.dtype is FLOAT64
                 and observation.shape == self._shape
-                and observation.flags.c_contiguous
+                and observation.flags.carray  # compiled code for read-only arrays is another
             ):
                 self._observe(0, observation)
                 observation = self._key
@@ -294,7 +331,7 @@ class EpisodeRecorder:
         lanes, method = self._lanes, self._method
         step = lanes.state[lane, STEP]
         row = self._keys[lane] if self._has_keys[lane] else self._vectors[lane]
-        self._rows[lane].append(row.copy())
+        self._rows[lane][step:] = [row.copy()]
         lanes.numbers[lane, step, DISTANCE : WEIGHT + 1] = NOT_SEARCHED, 0.0
         if lanes.state[lane, HELD] > 0:
             lanes.state[lane, HELD] -= 1
@@ -389,11 +426,14 @@ class EpisodeRecorder:
         self._method.num_timesteps += len(active)
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
-        """Say that another action than the one just decided was executed."""
+        """Say which action was executed; if it is the one just decided, nothing changes."""
         lanes = self._lanes
         step = lanes.state[lane, STEP]
-        lanes.actions[lane, step] = self._codec.encode(action)
-        lanes.trace[lane, step, 1:] = 0
+        executed = self._codec.encode(action)
+        if np.array_equal(executed, lanes.actions[lane, step]):
+            return
+        lanes.actions[lane, step] = executed
+        lanes.trace[lane, step, 1:] = -1  # no row was followed
         lanes.trace[lane, step, CHOICE] = Choice.GIVEN
         lanes.state[lane, HELD] = 0
 
@@ -416,7 +456,6 @@ class EpisodeRecorder:
         method = self._method
         self._observe(lane, observation)
         episode = self._experience(lane, terminated)
-        self._embedding.end_episode()
         learned = method.finish_episode(self._as_recorded(episode, lane))
         method.close_episode(self._environments[lane])
         self._open[lane] = self._all_decide = False
@@ -471,6 +510,7 @@ class Episode:
 
     def __init__(self, method: Method, environment: int = 0) -> None:
         self._recorder = EpisodeRecorder(method, (environment,))
+        self._next = "act"
         self.number = self._recorder.begin()
 
     def act(self, observation: Any) -> Any:
@@ -482,7 +522,10 @@ class Episode:
         Returns:
             The action, as the agent's action space has it.
         """
-        return self._recorder.act(observation)
+        self._expect("act")
+        action = self._recorder.act(observation)
+        self._next = "record"
+        return action
 
     def record(self, reward: float, action: Any = None) -> None:
         """Take the reward of the action just decided.
@@ -491,9 +534,11 @@ class Episode:
             reward: A finite number.
             action: The action that was executed, if it was another one than `act` returned.
         """
+        self._expect("record")
         if action is not None:
             self._recorder.replace_action(action)
         self._recorder.record(reward)
+        self._next = "act"
 
     def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
         """Learn from the whole episode.
@@ -505,7 +550,24 @@ class Episode:
         Returns:
             Counts of what was decided and written.
         """
-        return self._recorder.finish(observation, terminated)
+        if self._recorder.length() == 0:
+            raise RuntimeError("expected at least one act and record before finish, got none")
+        self._expect("act")
+        totals = self._recorder.finish(observation, terminated)
+        self._next = "nothing"
+        return totals
+
+    @property
+    def experience(self) -> Experience:
+        """What was recorded so far, as views: copy what must outlast the episode."""
+        return self._recorder.experience()
+
+    def _expect(self, call: str) -> None:
+        """Refuse calls in another order: act and record in turn, then finish once."""
+        if self._next == "nothing":
+            raise RuntimeError("this episode is finished: call begin_episode for the next one")
+        if call != self._next:
+            raise RuntimeError(f"expected {self._next}() as the next call of this episode")
 
 
 def sample_actions(method: Method, keys: Floats, rng: np.random.Generator) -> Any:
@@ -566,7 +628,7 @@ def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, flo
     choices = np.zeros(N_CHOICES, np.int64)
     distance, weight = 0.0, 0.0
     for t in range(len(trace)):
-        choices[trace[t, CHOICE]] += 1
+        choices[min(max(trace[t, CHOICE], 0), N_CHOICES - 1)] += 1  # whatever a method wrote there
         if numbers[t, WEIGHT] > 0.0:
             distance += numbers[t, WEIGHT] * numbers[t, DISTANCE]
             weight += numbers[t, WEIGHT]

@@ -17,16 +17,16 @@ class LinearSchedule:
 
     def __post_init__(self) -> None:
         if not all(_is_number(value) for value in (self.start, self.end, self.steps)):
-            raise TypeError(f"a schedule is made of three numbers, {self} came")
-        if self.steps != int(self.steps):
-            raise ValueError(f"a schedule needs a whole number of steps, {self.steps} came")
+            raise TypeError(f"expected three numbers, got {self}")
+        if not (0.0 <= self.start <= 1.0 and 0.0 <= self.end <= 1.0):
+            raise ValueError(f"expected a start and an end between 0 and 1, got {self}")
+        whole = isinstance(self.steps, int | np.integer) or float(self.steps).is_integer()
+        if not (whole and self.steps >= 1):
+            raise ValueError(f"expected a whole number of at least 1 step, got {self.steps}")
         # compiled code would be compiled again for an int
         object.__setattr__(self, "start", float(self.start))
         object.__setattr__(self, "end", float(self.end))
-        if not (0.0 <= self.start <= 1.0 and 0.0 <= self.end <= 1.0):
-            raise ValueError(f"epsilon must stay between 0 and 1, {self} came")
-        if self.steps < 1:
-            raise ValueError(f"a schedule needs at least 1 step, {self.steps} came")
+        object.__setattr__(self, "steps", int(self.steps))
 
     def __call__(self, step: int) -> float:
         if step >= self.steps:
@@ -44,12 +44,10 @@ def as_schedule(value: Any) -> LinearSchedule:
     if isinstance(value, dict):
         return LinearSchedule(**value)
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 3:
-        return LinearSchedule(float(value[0]), float(value[1]), int(value[2]))
-    if isinstance(value, int | float | np.integer | np.floating):
-        return LinearSchedule(float(value), float(value), 1)
-    raise TypeError(
-        f"epsilon is a number, (start, end, steps) or a LinearSchedule; {type(value).__name__} came"
-    )
+        return LinearSchedule(*value)
+    if _is_number(value):
+        return LinearSchedule(value, value, 1)
+    raise TypeError(f"expected a number, (start, end, steps) or a LinearSchedule, got {value!r}")
 
 
 def _is_number(value: Any) -> bool:

@@ -9,7 +9,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, Union
@@ -46,8 +46,9 @@ class Range:
 
     def __str__(self) -> str:
         relation = "greater than" if self.above else "of at least"
-        low = "" if self.low == -np.inf else f" {relation} {self.low:g}"
-        high = "" if self.high == np.inf else f"{' and' if low else ' of'} at most {self.high:g}"
+        low = "" if self.low == -np.inf else f" {relation} {_digits(self.low)}"
+        joint = " and" if low else " of"
+        high = "" if self.high == np.inf else f"{joint} at most {_digits(self.high)}"
         return low + high
 
 
@@ -81,18 +82,29 @@ class Setting:
             ValueError: If the value is not one that the setting may have.
         """
         if LinearSchedule in self.kinds:
-            return as_schedule(value)
+            return self._as_schedule(value)
         for kind in self.kinds:
             found = _as_kind(kind, value)
-            if found is not NO_DEFAULT and (
-                isinstance(found, bool | str | None) or not _is_number(found) or found in self.range
-            ):
+            if found is not NO_DEFAULT and (not _is_number(found) or found in self.range):
                 return found
         raise ValueError(f"expected {self.name} to be {self.expected}, got {value!r}")
+
+    def _as_schedule(self, value: Any) -> LinearSchedule:
+        try:
+            return as_schedule(value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"expected {self.name} to be {self.expected}, got {value!r}"
+            ) from error
 
     @property
     def expected(self) -> str:
         """What the setting may be, in words."""
+        if LinearSchedule in self.kinds:
+            return (
+                "a number between 0 and 1, (start, end, steps) with such a start and end and at "
+                "least 1 step, or a LinearSchedule"
+            )
         words = dict.fromkeys(_word(kind, self.range) for kind in self.kinds)
         return " or ".join(words)
 
@@ -109,7 +121,8 @@ def settings_of(cls: Any) -> dict[str, Setting]:
     Returns:
         The settings by name.
     """
-    return dict(_settings_of(cls))
+    key: Any = cls  # for mypy, to which type[Any] is not hashable
+    return dict(_settings_of(key))
 
 
 @cache
@@ -175,30 +188,55 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, int | np.integer)
+
+
+def _digits(number: float) -> str:
+    """A limit as people write it: 2147483647, not 2.14748e+09."""
+    return str(int(number)) if float(number).is_integer() else f"{number:g}"
+
+
 def _as_kind(kind: Any, value: Any) -> Any:
     """The value as one of the alternatives, or `NO_DEFAULT` if it is not of that kind."""
     if kind is Any:
         return value
     if kind in (None, types.NoneType):
         return None if value is None else NO_DEFAULT
-    if isinstance(kind, str):
-        return value if isinstance(value, str) and value == kind else NO_DEFAULT
+    if isinstance(kind, str | int | float):  # an entry of a Literal
+        return value if type(value) is type(kind) and value == kind else NO_DEFAULT
     if kind is bool:
         return bool(value) if isinstance(value, bool | np.bool_) else NO_DEFAULT
     if kind is int:
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        return int(value) if whole and abs(int(value)) < 2**63 else NO_DEFAULT
+        return int(value) if _is_whole(value) else NO_DEFAULT
     if kind is float:
-        return float(value) if _is_number(value) and np.isfinite(value) else NO_DEFAULT
+        return _as_float(value)
     if kind is Embedding:
-        return load_embedding(value) if isinstance(value, Mapping) else value
+        value = load_embedding(value) if isinstance(value, Mapping) else value
+    if typing.get_origin(kind) is Sequence:
+        return _as_sequence(typing.get_args(kind)[0], value)
     return value if not isinstance(kind, type) or isinstance(value, kind) else NO_DEFAULT
+
+
+def _as_float(value: Any) -> Any:
+    try:
+        number = float(value) if _is_number(value) else np.nan
+    except OverflowError:  # a Python integer beyond all floats
+        number = np.nan
+    return number if np.isfinite(number) else NO_DEFAULT
+
+
+def _as_sequence(kind: Any, value: Any) -> Any:
+    if not isinstance(value, list | tuple | np.ndarray):
+        return NO_DEFAULT
+    found = tuple(_as_kind(kind, entry) for entry in value)
+    return NO_DEFAULT if NO_DEFAULT in found else found
 
 
 def _word(kind: Any, limits: Range) -> str:
     if kind in (None, types.NoneType):
         return "None"
-    if isinstance(kind, str):
+    if isinstance(kind, str | int | float):
         return repr(kind)
     if kind is bool:
         return "True or False"
@@ -206,4 +244,8 @@ def _word(kind: Any, limits: Range) -> str:
         return f"a whole number{limits}"
     if kind is float:
         return f"a finite number{limits}"
+    if kind is Embedding:
+        return "an Embedding such as RunningNormalizer()"
+    if typing.get_origin(kind) is Sequence:
+        return "a list, each entry " + _word(typing.get_args(kind)[0], Range())
     return getattr(kind, "__name__", str(kind))

@@ -1,20 +1,21 @@
 """The memories of a run as points in a plane."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.agents.files import read_memories
 from scrubjay.analysis.reading import Array, RunData
-from scrubjay.memory.archive import ArchiveError, read_archive
+from scrubjay.memory.archive import ArchiveError
 from scrubjay.training.errors import RunError
 
 
 @dataclass(frozen=True)
 class MemoryView:
-    """Rows of a memory as points in a plane, each with its value."""
+    """Rows of a memory as points in a plane, each with its value; `name` where it has siblings."""
 
     run: RunData
     name: str
@@ -25,17 +26,16 @@ class MemoryView:
     y_label: str
 
 
-def read_memories(run: RunData) -> list[MemoryView]:
-    """The memories in a run's last checkpoint over their first two key dimensions.
+def view_memories(run: RunData) -> list[MemoryView]:
+    """The memories in a run's last checkpoint that have rows, over their first two key dimensions.
 
-    One-dimensional keys are shown with the stored action as the second axis. Empty memories are
-    left out, and so is a checkpoint that is not of an agent with memories.
+    One-dimensional keys are shown with the stored action as the second axis.
 
     Args:
-        run: The run.
+        run: A run, of whatever method: its class need not be installed.
 
     Returns:
-        The memories, in the order of their names.
+        The views; none where the checkpoint is not of an agent with a memory.
 
     Raises:
         RunError: If the checkpoint cannot be read.
@@ -44,21 +44,21 @@ def read_memories(run: RunData) -> list[MemoryView]:
     if not path.exists():
         return []
     try:
-        _, arrays = read_archive(path, "agent")
+        memories = read_memories(path)
     except (ArchiveError, OSError) as error:
         raise RunError(f"the memory cannot be shown: {error}") from error
-    # 0.1.0 had one memory, without a name
-    named = (re.fullmatch(r"(memory|memories/.+)/keys", name) for name in arrays)
-    prefixes = sorted(found[1] for found in named if found)
-    return [_view(run, prefix, arrays) for prefix in prefixes if len(arrays[f"{prefix}/keys"])]
+    return [
+        _view(run, name if len(memories) > 1 else "", arrays)
+        for name, arrays in memories.items()
+        if {"keys", "values"} <= arrays.keys() and len(arrays["keys"])
+    ]
 
 
-def _view(run: RunData, prefix: str, arrays: Mapping[str, npt.NDArray[np.generic]]) -> MemoryView:
-    keys, values = arrays[f"{prefix}/keys"], arrays[f"{prefix}/values"]
-    if keys.shape[1] > 1:
-        up, labels = keys[:, 1], ("key 1", "key 2")
-    else:
-        actions = arrays.get(f"{prefix}/columns/action", values)
-        up, labels = actions.reshape(len(keys), -1)[:, 0], ("key", "action")
-    x, y, best = (array.astype(np.float64) for array in (keys[:, 0], up, values))
-    return MemoryView(run, prefix.rpartition("/")[2], x, y, best, *labels)
+def _view(run: RunData, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> MemoryView:
+    keys, values = arrays["keys"], arrays["values"]
+    second, labels = keys[:, 1:2], ("key 1", "key 2")
+    if keys.shape[1] == 1:
+        second, labels = arrays.get("columns/action", values), ("key", "action")
+    x, y = keys[:, 0], second.reshape(len(keys), -1)[:, 0]
+    across, up, best = (array.astype(np.float64) for array in (x, y, values))
+    return MemoryView(run, name, across, up, best, *labels)

@@ -72,7 +72,7 @@ class Flattener:
         """Whether this is a stack of observations: one more leading dimension."""
         first = observation if self.keys is None else self._entry(observation, self.keys[0])
         ndim = first.ndim if type(first) is np.ndarray else np.ndim(first)
-        return ndim > len(self.shapes[0])
+        return ndim == len(self.shapes[0]) + 1
 
 
 def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:

@@ -48,3 +48,9 @@ class GoalDifference(Embedding):
 
     def config(self) -> dict[str, Any]:
         return {"name": self.name, "keys": list(self.keys)}
+
+
+def has_goals(space: gymnasium.Space[Any]) -> bool:
+    """Whether observations say where things are and where they should be."""
+    goals = {"achieved_goal", "desired_goal"}
+    return isinstance(space, gymnasium.spaces.Dict) and goals <= set(space.spaces)

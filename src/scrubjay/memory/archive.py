@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 FORMAT = "scrubjay"
-SCHEMA = 1
+SCHEMAS = {"memory": 1, "agent": 2}
+"""The version of each kind of file. An agent of 2 has its memories by name."""
 MANIFEST = "manifest.json"
 OWN_ENTRIES = ("format", "schema", "arrays")
 
@@ -103,7 +104,8 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> bytes:
         }
         for name, array in arrays.items()
     }
-    whole = {**manifest, "format": FORMAT, "schema": SCHEMA, "arrays": described}
+    schema = SCHEMAS.get(manifest["kind"], 1)
+    whole = {**manifest, "format": FORMAT, "schema": schema, "arrays": described}
     text = json.dumps(whole, sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
     return text.encode() + b"\n"
 
@@ -218,9 +220,10 @@ def read_manifest(
     schema = manifest.get("schema")
     if type(schema) is not int or schema < 1:
         raise ArchiveError(f"unknown schema {schema!r}")
-    if schema > SCHEMA:
+    newest = SCHEMAS.get(kind, 1)
+    if schema > newest:
         raise ArchiveError(
-            f"it has schema {schema}, this version reads up to {SCHEMA}: upgrade scrubjay"
+            f"it has schema {schema}, this version reads up to {newest}: upgrade scrubjay"
         )
     if manifest.get("kind") != kind:
         raise ArchiveError(f"it holds {manifest.get('kind')!r}, expected {kind!r}")

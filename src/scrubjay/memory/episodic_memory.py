@@ -12,19 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
-from scrubjay.memory.kdtree import (
-    FIRST_ROWS,
-    KDTree,
-    Neighbors,
+from scrubjay.memory.checks import (
     check,
+    check_shapes,
     key_matrix,
     not_finite,
     not_negative,
-    not_numbers,
     one_key,
+    one_of,
     positive_int,
+    read_only,
+    real_number,
     row_count,
+    vector,
 )
+from scrubjay.memory.kdtree import FIRST_ROWS, KDTree, Neighbors
 from scrubjay.memory.table import (
     CLOCK,
     N_ROWS,
@@ -42,6 +44,7 @@ from scrubjay.memory.table import (
     record_type,
 )
 from scrubjay.memory.writing import (
+    APPEND,
     BAD_KEY,
     BAD_VALUE,
     KINDS_OF_BAD,
@@ -296,14 +299,17 @@ class EpisodicMemory:
             outcomes[i] = self._replace_if_better(int(rows[i]), matrix[i], numbers[i], records[i])
         new = np.flatnonzero(rows < 0)
         added, kinds = np.empty(len(new), np.int64), np.empty(len(new), np.int8)
-        self._write(matrix[new], numbers[new], records[new], None, False, added, kinds)
+        self._write(matrix[new], numbers[new], records[new], None, False, added, kinds, APPEND)
         rows[new], outcomes[new] = added, kinds
         return rows, outcomes
 
     def _replace_if_better(
         self, row: int, key: npt.NDArray[np.float64], value: float, record: npt.NDArray[np.uint8]
     ) -> Outcome:
-        if np.float32(value) <= self.table.values[row]:
+        better = np.float32(value) > self.table.values[row]
+        if self.recency == "hit" or (self.recency == "write" and better):
+            self.touch([row])
+        if not better:
             return Outcome.KEPT
         self.tree.move(row, key)
         self.table.records[row] = record
@@ -343,11 +349,14 @@ class EpisodicMemory:
         backwards: bool,
         rows: npt.NDArray[np.int64],
         outcomes: npt.NDArray[np.int8],
+        rule: int | None = None,
     ) -> None:
         if threshold is None:
             threshold = self.distance_threshold
         else:
             threshold = not_negative("distance_threshold", threshold)
+        own_rule, recency = self._codes
+        rule = own_rule if rule is None else rule
         done = 0
         while True:
             done = write_rows(
@@ -355,7 +364,8 @@ class EpisodicMemory:
                 *self.table,
                 self.capacity,
                 threshold,
-                *self._codes,
+                rule,
+                recency,
                 keys,
                 values,
                 records,
@@ -565,51 +575,3 @@ class EpisodicMemory:
             return not_finite(keys[index], f"the key of tuple {index}")
         what = f"the value {values[index]}" if kind == BAD_VALUE else "the payload"
         return ValueError(f"{what} of tuple {index} is not finite; nothing was written")
-
-
-# ---------------------------------------------------------------- checks of what comes in
-
-
-def check_shapes(
-    key_dim: int, columns: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> None:
-    """Compare a file's arrays with what it says of them, before anything is allocated for it."""
-    n = len(arrays["keys"])
-    shapes: dict[str, tuple[int, ...]] = {"keys": (n, key_dim)}
-    shapes |= dict.fromkeys(("values", "stamps", "recency_order"), (n,))
-    shapes |= {f"columns/{name}": (n, *shape) for name, (shape, _) in columns.items()}
-    check(arrays.keys() == shapes.keys(), f"expected {sorted(shapes)}, got {sorted(arrays)}")
-    for name, shape in shapes.items():
-        found = arrays[name].shape
-        check(found == shape, f"expected {name} of shape {shape}, got {found}")
-
-
-def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-    return value
-
-
-def real_number(name: str, value: float) -> float:
-    """A number as float; whether it is finite is for the caller to check."""
-    if type(value) is float:
-        return value
-    array = np.asarray(value)
-    if array.shape != () or array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    return float(array)
-
-
-def vector(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[np.float64]:
-    array = np.asarray(values)
-    if array.shape != (length,):
-        raise ValueError(f"expected {length} {name}, got shape {array.shape}")
-    if array.dtype.kind not in "fiub":
-        raise not_numbers(name, array)
-    return np.ascontiguousarray(array, np.float64)
-
-
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -51,6 +51,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.memory.checks import (
+    check,
+    key_matrix,
+    not_finite,
+    not_negative,
+    one_key,
+    positive_int,
+    row_count,
+)
 from scrubjay.memory.tree_arrays import (
     BUCKET,
     CHILD,
@@ -286,71 +295,3 @@ class KDTree:
         if row not in self:
             raise ValueError(f"row {row} is not in the tree")
         return int(row)
-
-
-# ---------------------------------------------------------------- checks of what comes in
-
-
-def one_key(array: npt.NDArray[Any], key_dim: int) -> npt.NDArray[np.float64]:
-    """One key in float64, not yet rounded."""
-    if array.dtype.kind not in "fiub":
-        raise not_numbers("a key", array)
-    if array.shape != (key_dim,):
-        raise ValueError(f"expected a key of {key_dim} numbers, got shape {array.shape}")
-    return np.ascontiguousarray(array, np.float64)
-
-
-def key_matrix(keys: npt.ArrayLike, key_dim: int | None) -> npt.NDArray[np.float64]:
-    """Many keys as a float64 matrix, not yet rounded."""
-    array = np.asarray(keys)
-    if array.ndim != 2 or array.shape[1] < 1 or key_dim not in (None, array.shape[1]):
-        width = key_dim or "D"
-        raise ValueError(
-            f"expected keys of shape (n, {width}), or one of shape ({width},), got {array.shape}"
-        )
-    if array.dtype.kind not in "fiub":
-        raise not_numbers("keys", array)
-    return np.ascontiguousarray(array, np.float64)
-
-
-def not_numbers(what: str, array: npt.NDArray[Any]) -> TypeError:
-    return TypeError(f"{what} must be real numbers, got dtype {array.dtype}")
-
-
-def not_finite(key: npt.NDArray[np.float64], which: str = "a key") -> ValueError:
-    return ValueError(
-        f"{which} must be finite in float32, got {key}: "
-        "check the observation or its embedding for NaN, infinity or a wrong scale"
-    )
-
-
-def positive_int(name: str, value: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {number}")
-    return number
-
-
-def row_count(n_rows: int) -> int:
-    number = positive_int("the number of rows", n_rows)
-    if number >= NO_ROW:
-        raise ValueError(f"at most 2^31 - 1 rows are possible, got {number}")
-    return number
-
-
-def not_negative(name: str, value: float) -> float:
-    try:
-        number = math.nan if isinstance(value, str) else float(value)
-    except TypeError:
-        number = math.nan
-    if not number >= 0.0:
-        raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
-    return number
-
-
-def check(holds: Any, message: str) -> None:
-    if not holds:
-        raise AssertionError(f"broken invariant: {message}")

@@ -48,10 +48,10 @@ class ColourBar:
     colours: list[str]
 
 
-def memory_picture(view: MemoryView, low: float, high: float, named: bool = False) -> Picture:
+def memory_picture(view: MemoryView, low: float, high: float) -> Picture:
     """The best value in each cell of a grid; empty cells are left blank."""
     image, box = memory_map(view, low, high)
-    name = f", {view.name}" if named else ""
+    name = f", {view.name}" if view.name else ""
     return Picture(
         f"seed {view.run.seed}{name}: {len(view.values):,} rows",
         view.x_label,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrubjay.analysis.groups import Group, differences
-from scrubjay.analysis.memories import read_memories
+from scrubjay.analysis.memories import view_memories
 from scrubjay.analysis.reading import RunData
 from scrubjay.analysis.statistics import FEWEST_RUNS
 from scrubjay.envs.catalog import short_task
@@ -146,18 +146,17 @@ def _memories(evidence: Evidence, group: Group) -> Gallery | None:
     found = []
     for run in group.runs:
         try:
-            found += read_memories(run)
+            found += view_memories(run)
         except RunError as error:
             evidence.note(f"{error}.")
     if not found:
         return None
-    several = len({view.name for view in found}) > 1
     low = min(float(view.values.min()) for view in found)
     high = max(float(view.values.max()) for view in found)
     return Gallery(
         evidence.method(group.label),
         short_task(group.task),
-        [memory_picture(view, low, high, named=several) for view in found],
+        [memory_picture(view, low, high) for view in found],
         colour_bar(low, high),
     )
 

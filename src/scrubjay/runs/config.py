@@ -157,26 +157,6 @@ class RunConfig:
         return method(env, **{**settings, **self.options, "seed": self.seed})
 
 
-def preset(task: str, name: str = "", agent: str = "cec") -> dict[str, Any]:
-    """The arguments of an agent for a task: `CEC(env, **preset("PointUMaze"), seed=0)`.
-
-    Args:
-        task: A Gymnasium id, a bare name or the paper's name.
-        name: One of the agent's presets, its first one if not given. Those of CEC are "paper",
-            "published" and "literal".
-        agent: The agent's name.
-
-    Returns:
-        The arguments by name.
-
-    Raises:
-        ValueError: If there is no such task, preset or agent; the message suggests the nearest.
-    """
-    config = RunConfig(agent, task, name)
-    found: dict[str, Any] = config.spec.load().preset(config.task, config.preset)
-    return found
-
-
 def _task_entries(content: Mapping[str, Any]) -> dict[str, Any]:
     """The task of a config.json, and whether its id is enough to make it here."""
     task = content.get("task") or ""

@@ -164,7 +164,13 @@ class _Pool:
             # a Ctrl-C at the terminal is for the sweep, which then stops its workers once
             start_new_session=True,
         )
-        order = {"config": asdict(run.config), "command": self.command}
+        order = {
+            "config": asdict(run.config),
+            "command": self.command,
+            # a method may be registered in this process alone, and lie beside its script
+            "agent": asdict(run.config.spec),
+            "path": sys.path,
+        }
         assert run.process.stdin is not None
         run.process.stdin.write(json.dumps(order).encode() + b"\n")
         run.process.stdin.flush()

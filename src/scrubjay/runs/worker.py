@@ -1,7 +1,8 @@
 """One run of a sweep, in a process of its own: `python -m scrubjay.runs.worker FOLDER`.
 
-Its order (configuration and command, as JSON) comes as the first line of standard input, which the
-sweep then holds open: when it closes, however the sweep ended, the run stops at its last episode.
+Its order (configuration, command, and where to find the method, as JSON) comes as the first line of
+standard input, which the sweep then holds open: when it closes, however the sweep ended, the run
+stops at its last episode.
 """
 
 import json
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scrubjay.registry import register
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import resume, start
 from scrubjay.training.errors import LockedError, RunExistsError, RunFolderError
@@ -102,6 +104,8 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
 def main() -> int:
     folder = Path(sys.argv[1])
     order = json.loads(sys.stdin.buffer.readline())
+    sys.path += [place for place in order["path"] if place not in sys.path]
+    register(**order["agent"])
     threading.Thread(target=_stop_when_alone, daemon=True).start()
     try:
         work(folder, RunConfig.from_json(order["config"]), order["command"])

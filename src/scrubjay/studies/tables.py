@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 
 from scrubjay.agents import CEC
-from scrubjay.agents.cec import PROJECTION_DIM, preset, settings_of_task
+from scrubjay.agents.cec import PROJECTION_DIM, TABLE, name_of_task, preset
 from scrubjay.analysis.results import save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.envs.catalog import find_task
@@ -90,7 +90,7 @@ def growing_tree() -> list[Row]:
 def hyperparameters() -> list[Row]:
     rows = []
     for task in PAPER_TASKS:
-        settings = settings_of_task(find_task(task))
+        settings = TABLE[name_of_task(find_task(task))]
         ours = (settings.k, settings.tau, settings.sigma, settings.n, settings.d)
         said = HYPERPARAMETERS.get(task)
         symbols = dict(zip(("k", "tau", "sigma", "n", "d"), ours, strict=True))

@@ -1,0 +1,121 @@
+"""Checks of what comes into a memory, and of what a memory has become."""
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.memory.tree_arrays import NO_ROW
+
+
+def one_key(array: npt.NDArray[Any], key_dim: int) -> npt.NDArray[np.float64]:
+    """One key in float64, not yet rounded."""
+    if array.dtype.kind not in "fiub":
+        raise not_numbers("a key", array)
+    if array.shape != (key_dim,):
+        raise ValueError(f"expected a key of {key_dim} numbers, got shape {array.shape}")
+    return np.ascontiguousarray(array, np.float64)
+
+
+def key_matrix(keys: npt.ArrayLike, key_dim: int | None) -> npt.NDArray[np.float64]:
+    """Many keys as a float64 matrix, not yet rounded."""
+    array = np.asarray(keys)
+    if array.ndim != 2 or array.shape[1] < 1 or key_dim not in (None, array.shape[1]):
+        width = key_dim or "D"
+        raise ValueError(
+            f"expected keys of shape (n, {width}), or one of shape ({width},), got {array.shape}"
+        )
+    if array.dtype.kind not in "fiub":
+        raise not_numbers("keys", array)
+    return np.ascontiguousarray(array, np.float64)
+
+
+def not_numbers(what: str, array: npt.NDArray[Any]) -> TypeError:
+    return TypeError(f"{what} must be real numbers, got dtype {array.dtype}")
+
+
+def not_finite(key: npt.NDArray[np.float64], which: str = "a key") -> ValueError:
+    return ValueError(
+        f"{which} must be finite in float32, got {key}: "
+        "check the observation or its embedding for NaN, infinity or a wrong scale"
+    )
+
+
+def positive_int(name: str, value: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {number}")
+    return number
+
+
+def row_count(n_rows: int) -> int:
+    number = positive_int("the number of rows", n_rows)
+    if number >= NO_ROW:
+        raise ValueError(f"at most 2^31 - 1 rows are possible, got {number}")
+    return number
+
+
+def not_negative(name: str, value: float) -> float:
+    try:
+        number = math.nan if isinstance(value, str) else float(value)
+    except TypeError:
+        number = math.nan
+    if not number >= 0.0:
+        raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+    return number
+
+
+def check(holds: Any, message: str) -> None:
+    if not holds:
+        raise AssertionError(f"broken invariant: {message}")
+
+
+def check_shapes(
+    key_dim: int, columns: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Compare a file's arrays with what it says of them, before anything is allocated for it."""
+    n = len(arrays["keys"])
+    shapes: dict[str, tuple[int, ...]] = {"keys": (n, key_dim)}
+    shapes |= dict.fromkeys(("values", "stamps", "recency_order"), (n,))
+    shapes |= {f"columns/{name}": (n, *shape) for name, (shape, _) in columns.items()}
+    check(arrays.keys() == shapes.keys(), f"expected {sorted(shapes)}, got {sorted(arrays)}")
+    for name, shape in shapes.items():
+        found = arrays[name].shape
+        check(found == shape, f"expected {name} of shape {shape}, got {found}")
+
+
+def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    return value
+
+
+def real_number(name: str, value: float) -> float:
+    """A number as float; whether it is finite is for the caller to check."""
+    if type(value) is float:
+        return value
+    array = np.asarray(value)
+    if array.shape != () or array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    return float(array)
+
+
+def vector(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.shape != (length,):
+        raise ValueError(f"expected {length} {name}, got shape {array.shape}")
+    if array.dtype.kind not in "fiub":
+        raise not_numbers(name, array)
+    return np.ascontiguousarray(array, np.float64)
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
