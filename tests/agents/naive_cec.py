@@ -2,6 +2,9 @@
 
 It draws the same random numbers as the library (per episode, in blocks of 64 steps: uniforms, then
 normals where noise explores), so that whole trainings can be compared bit for bit.
+
+`embed` may be an object with `ready` and `end_episode`: while it is not ready, actions are uniform
+and episodes wait for their keys.
 """
 
 import math
@@ -25,7 +28,7 @@ class NaiveCEC:
         self.k, self.tau, self.sigma, self.n, self.d, self.gamma = k, tau, sigma, n, d, gamma
         self.epsilon, self.capacity, self.seed, self.uniform = epsilon, capacity, seed, uniform
         self.recency, self.embed = recency, embed or (lambda observation: observation)
-        self.rows, self.order, self.clock, self.steps = [], [], 0, 0
+        self.rows, self.order, self.clock, self.steps, self.held = [], [], 0, 0, []
 
     def near(self, key):
         distances = [(sum((float(a) - float(b)) ** 2 for a, b in zip(key, row["key"], strict=True)),
@@ -36,15 +39,8 @@ class NaiveCEC:
         limit = (self.n * self.d) ** 2
         near = [i for distance, i in self.near(key)[: self.k] if distance <= limit]
         explore = uniforms[0] < self.epsilon(self.steps)
-        span = [float(h) - float(low) for low, h in zip(self.low, self.high, strict=True)]
         if not near or (explore and self.uniform):
-            if self.discrete:
-                counts = self.high + 1
-                return np.array([math.floor(u * n) for u, n in zip(uniforms[2:], counts,
-                                                                   strict=True)], f32)  # fmt: skip
-            raw = [float(low) + u * s for low, u, s in zip(self.low, uniforms[2:], span,
-                                                           strict=True)]  # fmt: skip
-            return np.clip(np.array(raw).astype(f32), self.low, self.high)
+            return self.uniform_action(uniforms[2:])
         best = max(float(self.rows[i]["value"]) for i in near)
         weights = [math.exp((float(self.rows[i]["value"]) - best) / self.tau) for i in near]
         left, chosen = uniforms[1] * sum(weights), near[-1]
@@ -55,10 +51,22 @@ class NaiveCEC:
                 break
         action = self.rows[chosen]["action"]
         if explore:
-            raw = [float(a) + self.sigma * z * (s / 2) for a, z, s in zip(action, normals, span,
+            raw = [float(a) + self.sigma * z * (s / 2) for a, z, s in zip(action, normals,
+                                                                          self.span,
                                                                           strict=True)]  # fmt: skip
             action = np.clip(np.array(raw).astype(f32), self.low, self.high)
         return action
+
+    @property
+    def span(self):
+        return [float(h) - float(low) for low, h in zip(self.low, self.high, strict=True)]
+
+    def uniform_action(self, draws):
+        if self.discrete:
+            counts = self.high + 1
+            return np.array([math.floor(u * n) for u, n in zip(draws, counts, strict=True)], f32)
+        raw = [float(low) + u * s for low, u, s in zip(self.low, draws, self.span, strict=True)]
+        return np.clip(np.array(raw).astype(f32), self.low, self.high)
 
     def write(self, key, action, value):
         value, near = f32(value), self.near(key)
@@ -86,24 +94,41 @@ class NaiveCEC:
             rng = generator(self.seed, Stream.POLICY, 0, number)
             observation, _ = env.reset(seed=reset_seed(self.seed, Stream.ENVIRONMENT, 0, number))
             episode, ended = [], False
+            decides = getattr(self.embed, "ready", True)
             while not ended:
-                key = np.asarray(self.embed(np.asarray(observation, np.float64))).astype(f32)
+                vector = np.array(observation, np.float64)
+                key = self.embed(vector)
                 if len(episode) % 64 == 0:
                     uniforms = rng.random((64, 2 + len(self.low)))
                     shape = (64, len(self.low))
                     normals = np.zeros(shape) if self.uniform else rng.standard_normal(shape)
                 draw = len(episode) % 64
-                action = self.act(key, uniforms[draw], normals[draw])
+                if decides:
+                    key = np.asarray(key).astype(f32)
+                    action = self.act(key, uniforms[draw], normals[draw])
+                else:
+                    key, action = vector, self.uniform_action(uniforms[draw][2:])
                 observation, reward, terminated, truncated, _ = env.step(self.executed(action))
                 ended = terminated or truncated
                 episode.append((key, action, float(reward)))
                 self.steps += 1
             self.embed(np.asarray(observation, np.float64))
-            value = 0.0
-            for key, action, reward in reversed(episode):
-                value = reward + self.gamma * value
-                self.write(key, action, value)
             number += 1
+            if decides:
+                self.learn(episode)
+            else:
+                self.held.append(episode)
+                self.embed.end_episode()
+            if self.held and self.embed.ready:
+                for episode in self.held:
+                    self.learn([(f32(self.embed(vector)), *rest) for vector, *rest in episode])
+                self.held = []
+
+    def learn(self, episode):
+        value = 0.0
+        for key, action, reward in reversed(episode):
+            value = reward + self.gamma * value
+            self.write(key, action, value)
 
     def executed(self, action):
         """The action as the environment wants it."""

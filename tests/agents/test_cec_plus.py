@@ -274,6 +274,18 @@ def test_rows_of_the_lowest_value_are_nobody_s_neighbours():
     assert episode.experience.trace[0, CHOICE] == Choice.NO_NEIGHBOR
 
 
+@pytest.mark.parametrize(("n", "action"), [(1, 0.9), (10, 0.9), (63, 0.9), (64, 0.1), (80, 0.1)])
+def test_where_no_neighbour_knows_anything_the_next_64_rows_are_asked(n, action):
+    agent = neutral_plus(
+        Line(), distance_threshold=0.01, radius_factor=1.0, skip_worthless=True, detour_cost=0.0
+    )
+    keys = [*0.02 * np.arange(1, n + 1), 9.0]
+    actions = [[0.1]] * n + [[0.9]]
+    agent.memory.write_many(np.array(keys)[:, None], [0.0] * n + [1.0], action=actions)
+    agent.memory_changed()
+    assert agent.predict(np.zeros(1), deterministic=True)[0][0] == np.float32(action)
+
+
 # -- learning ------------------------------------------------------------------------------------
 
 
