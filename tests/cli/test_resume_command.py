@@ -146,7 +146,7 @@ def foreign(run):
 def of_newer_schema(run):
     agent, file = CEC.load(run / "checkpoints" / "last.scrub"), run / "checkpoints" / "last.scrub"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(archive, "SCHEMA", 99)
+        patch.setitem(archive.SCHEMAS, "agent", 99)
         agent.save(file)
 
 

@@ -107,8 +107,11 @@ def test_what_is_not_understood_exits_with_2(words, said, scrubjay, tmp_path):
         (["--n-neighbors", "0"], "n_neighbors to be a whole number of at least 1"),
         (["--capacity", "2.5"], "capacity to be a whole number of at least 1"),
         (["--gamma", "1.5"], "gamma to be a finite number of at least 0 and at most 1, got 1.5"),
-        (["--epsilon", "0.9,0.05"], "epsilon is a number, (start, end, steps)"),
-        (["--epsilon", "2"], "epsilon must stay between 0 and 1"),
+        (
+            ["--epsilon", "0.9,0.05"],
+            "expected epsilon to be a number between 0 and 1, (start, end, steps)",
+        ),
+        (["--epsilon", "2"], "expected epsilon to be a number between 0 and 1"),
         (["--exploration", "wild"], "exploration to be 'noise' or 'uniform', got 'wild'"),
         (["--recency", "sometimes"], "recency to be 'write' or 'hit' or 'never', got 'sometimes'"),
         (["--seed", "-1"], "expected seed to be at least 0, got -1"),

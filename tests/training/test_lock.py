@@ -70,14 +70,14 @@ def test_defect_4_a_worker_of_a_sweep_takes_the_same_lock(tmp_path):
     config = RunConfig("cec", "GrowingTree", steps=300, eval_freq=0)
     start(config, tmp_path / "run")
     RunFolder.open(tmp_path / "run").update(status="interrupted")
-    order = json.dumps({"config": asdict(config), "command": ""}) + "\n"
+    order = {"config": asdict(config), "command": "", "agent": asdict(config.spec), "path": []}
     command = [sys.executable, "-m", "scrubjay.runs.worker", str(tmp_path / "run")]
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
     with (
         RunFolder.open(tmp_path / "run", for_writing=True),
         subprocess.Popen(command, text=True, **pipes) as worker,
     ):
-        worker.stdin.write(order)
+        worker.stdin.write(json.dumps(order) + "\n")
         worker.stdin.flush()  # left open: a worker whose sweep has ended stops
         assert THIS_PROCESS in worker.stderr.readline()
         assert worker.wait() == BUSY
