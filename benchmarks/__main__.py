@@ -9,6 +9,7 @@ MODULES = (
     ("memory.bytes_per_row",),
     ("memory.soak",),
     ("agent.overhead",),
+    ("agent.lanes",),
     ("agent.plus_overhead",),
     ("agent.elsewhere",),
     ("agent.growing_tree",),

@@ -72,6 +72,10 @@ class VectorReplay(VectorEnv[Any, Any, Any]):
         self._at, self._left = 0, EPISODE
         self._no, self._yes = np.zeros(n_lanes, np.bool_), np.ones(n_lanes, np.bool_)
 
+    def observations(self, n_steps: int) -> Any:
+        """The first stacks of observations."""
+        return self._walk[:n_steps]
+
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:  # noqa: ARG002
         self._left = EPISODE
         return self._walk[self._at], {}

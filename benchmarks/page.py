@@ -168,12 +168,42 @@ def tasks(results: Any) -> str:
     return f"Targets: {targets}.\n\n" + table(["", *names], rows)
 
 
+def lanes(results: Any) -> str:
+    names = {
+        "method": "method", "rows": "rows", "lanes": "lanes",
+        "us for each lane and step": "microseconds",
+    }  # fmt: skip
+    return (
+        "Deciding and recording on replayed observations, writes and the environment apart: all "
+        "lanes are decided in one compiled call. Target with 16 lanes: 3 us.\n\n"
+        + columns(results, names)
+    )
+
+
+def against(results: Any) -> str:
+    rows = [
+        [
+            row["scenario"], row["base_us"], row["this_us"], f"{row['ratio']:.2f}",
+            "{:.2f} to {:.2f}".format(*row["interval"]),
+        ]
+        for row in results
+    ]  # fmt: skip
+    return (
+        "This version and 0.1.0 in turns in one run; microseconds of the processor for each step or "
+        "call, the replayed environment included. A ratio below 1 means that this version is "
+        "faster; the interval is a 95% bootstrap interval of the median ratio.\n\n"
+        + table(["", "0.1.0", "now", "ratio", "interval"], rows)
+    )
+
+
 SECTIONS = (
+    ("Against 0.1.0", "against_0_1_0", "benchmarks.compare", against),
     ("Calls", "memory_calls", "benchmarks.memory.calls", calls),
     ("Against other indexes", "memory_against_others", "benchmarks.memory.against_others", others),
     ("Bytes", "memory_bytes", "benchmarks.memory.bytes_per_row", bytes_per_row),
     ("Soak", "memory_soak", "benchmarks.memory.soak", soak),
     ("Agent and loop", "agent_overhead", "benchmarks.agent.overhead", overhead),
+    ("Lanes of a vector environment", "agent_lanes", "benchmarks.agent.lanes", lanes),
     ("cec-plus against the paper's rule", "agent_plus_overhead",
      "benchmarks.agent.plus_overhead", plus_overhead),
     ("cec-plus elsewhere", "agent_elsewhere", "benchmarks.agent.elsewhere", elsewhere),
