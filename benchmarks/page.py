@@ -189,8 +189,8 @@ def against(results: Any) -> str:
         for row in results
     ]  # fmt: skip
     return (
-        "This version and 0.1.0 in turns in one run; microseconds of the processor for each step or "
-        "call, the replayed environment included. A ratio below 1 means that this version is "
+        "This version and 0.1.0 in turns in one run; microseconds of the processor for each step "
+        "or call, the replayed environment included. A ratio below 1 means that this version is "
         "faster; the interval is a 95% bootstrap interval of the median ratio.\n\n"
         + table(["", "0.1.0", "now", "ratio", "interval"], rows)
     )
