@@ -1,11 +1,11 @@
 """Two versions of scrubjay side by side in one run: which is faster, and how sure is that?
 
     git worktree add ../scrubjay-0.1.0 v0.1.0        # or any other commit
-    python -m benchmarks.compare ../scrubjay-0.1.0/src [--name against_0_1_0] [--repeats 15]
+    python -m benchmarks.compare ../scrubjay-0.1.0/src [--name against_0_1_0] [--rounds 5]
 
 Each version runs in a process of its own, and the two take turns, so that whatever else the machine
 does disturbs both alike. Times are those of the processor. A ratio below 1 means that this version
-is faster; its interval is a 95% bootstrap interval of the median over the repeats. The scenarios
+is faster; its interval is a 95% bootstrap interval of the median over the rounds. The scenarios
 use public names only, so that they run on both versions. Writes results/<name>.json.
 """
 
@@ -322,8 +322,28 @@ class Version:
         self._process.wait()
 
 
-def compare(base: Path, this: Path, scenario: str, repeats: int) -> dict[str, Any]:
-    """Both versions in turns; the ratio is this version's time over the base's."""
+def compare(base: Path, this: Path, scenario: str, rounds: int, repeats: int) -> dict[str, Any]:
+    """Both versions in turns; the ratio is this version's time over the base's.
+
+    Two processes of the same code can differ by a third for as long as they live, so each round
+    has new ones, and it is the rounds that are drawn for the interval.
+    """
+    times = np.array([one_round(base, this, scenario, repeats) for _ in range(rounds)])
+    ratios = np.median(times[:, :, 1], axis=1) / np.median(times[:, :, 0], axis=1)
+    rng = np.random.default_rng(0)
+    medians = np.median(rng.choice(ratios, (2000, rounds)), axis=1)
+    low, high = np.quantile(medians, [0.025, 0.975])
+    return {
+        "scenario": scenario,
+        "base_us": float(np.median(times[:, :, 0])),
+        "this_us": float(np.median(times[:, :, 1])),
+        "ratio": float(np.median(ratios)),
+        "interval": [float(low), float(high)],
+        "ratio_of_each_round": ratios.tolist(),
+    }
+
+
+def one_round(base: Path, this: Path, scenario: str, repeats: int) -> Any:
     versions = [Version(base, scenario), Version(this, scenario)]
     times = np.zeros((repeats, 2))
     for i in range(repeats):
@@ -331,24 +351,15 @@ def compare(base: Path, this: Path, scenario: str, repeats: int) -> dict[str, An
             times[i, which] = versions[which].microseconds()
     for version in versions:
         version.close()
-    ratios = times[:, 1] / times[:, 0]
-    rng = np.random.default_rng(0)
-    medians = np.median(rng.choice(ratios, (2000, repeats)), axis=1)
-    low, high = np.quantile(medians, [0.025, 0.975])
-    return {
-        "scenario": scenario,
-        "base_us": float(np.median(times[:, 0])),
-        "this_us": float(np.median(times[:, 1])),
-        "ratio": float(np.median(ratios)),
-        "interval": [float(low), float(high)],
-    }
+    return times
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base", nargs="?", type=Path, help="the other version's src folder")
     parser.add_argument("--name", default="against_base", help="of the file in results/")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=5, help="each with new processes")
+    parser.add_argument("--repeats", type=int, default=5, help="of each round")
     parser.add_argument("--only", default="", help="scenarios that contain this text")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -362,7 +373,9 @@ def main() -> None:
     this, rows = Path(__file__).resolve().parent.parent / "src", []
     for scenario in SCENARIOS:
         if options.only in scenario:
-            rows.append(compare(options.base.resolve(), this, scenario, options.repeats))
+            rows.append(
+                compare(options.base.resolve(), this, scenario, options.rounds, options.repeats)
+            )
             row = rows[-1]
             print(
                 f"{scenario:48} {row['base_us']:8.2f} -> {row['this_us']:8.2f} us  "

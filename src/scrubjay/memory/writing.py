@@ -136,12 +136,13 @@ def write_rows(
                 tree_keys[row, j] = key[j]
             if not stays:
                 rebuild(tree, add_row(tree, row))
+            old = table.values[row]
             table.values[row] = value
             for j in range(records.shape[1]):
                 table.records[row, j] = records[i, j]
             counters[CLOCK] += 1
             table.stamps[row] = table.written[row] = counters[CLOCK]
-            update_extremes(table, row)
+            update_extremes(table, row, old, outcome == ADDED)
     return len(keys)
 
 
@@ -209,21 +210,42 @@ def touch_rows(table: TableArrays, rows: Ints) -> None:
 def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
     """New values, and new stamps in the order given; rows stay as recent as they are."""
     for i in range(len(rows)):
+        old = table.values[rows[i]]
         table.values[rows[i]] = values[i]
         table.counters[CLOCK] += 1
         table.stamps[rows[i]] = table.counters[CLOCK]
-        update_extremes(table, rows[i])
+        update_extremes(table, rows[i], old, False)
 
 
 @compiled(nogil=True)
-def update_extremes(table: TableArrays, row: int) -> None:
-    """Find the extremes of a row's block anew, and then those of the nodes above it that change."""
-    extremes = table.extremes
-    block = row // BLOCK
+def update_extremes(table: TableArrays, row: int, old: np.float32, is_new: bool) -> None:
+    """Bring the extremes up to date after a row's value has changed from `old`.
+
+    The block is scanned only if the old value may have been one of its extremes; then come the
+    nodes above it, as far as they change.
+    """
+    value, extremes = table.values[row], table.extremes
+    if value == old and not is_new:
+        return
+    node = len(extremes) // 2 + row // BLOCK
+    lowest, highest = min(extremes[node, LOWEST], value), max(extremes[node, HIGHEST], value)
+    if not is_new and (old == extremes[node, LOWEST] or old == extremes[node, HIGHEST]):
+        lowest, highest = block_extremes(table, row // BLOCK)
+    raise_extremes(extremes, node, lowest, highest)
+
+
+@compiled(nogil=True)
+def block_extremes(table: TableArrays, block: int) -> tuple[np.float32, np.float32]:
+    """The lowest and highest value of a block of rows."""
     lowest, highest = np.float32(np.inf), np.float32(-np.inf)
     for i in range(block * BLOCK, min(block * BLOCK + BLOCK, table.counters[N_ROWS])):
         lowest, highest = min(lowest, table.values[i]), max(highest, table.values[i])
-    node = len(extremes) // 2 + block
+    return lowest, highest
+
+
+@compiled(nogil=True)
+def raise_extremes(extremes: Singles, node: int, lowest: np.float32, highest: np.float32) -> None:
+    """Write a node's extremes, then those of the nodes above it, as far as they change."""
     while extremes[node, LOWEST] != lowest or extremes[node, HIGHEST] != highest:
         extremes[node, LOWEST], extremes[node, HIGHEST] = lowest, highest
         if node == 1:
@@ -237,8 +259,9 @@ def update_extremes(table: TableArrays, row: int) -> None:
 @compiled(nogil=True)
 def find_extremes(table: TableArrays) -> None:
     """The extremes of all blocks, for a table that was made anew."""
-    for row in range(0, table.counters[N_ROWS], BLOCK):
-        update_extremes(table, row)
+    for block in range(-(-table.counters[N_ROWS] // BLOCK)):
+        lowest, highest = block_extremes(table, block)
+        raise_extremes(table.extremes, len(table.extremes) // 2 + block, lowest, highest)
 
 
 @compiled(nogil=True)
