@@ -27,7 +27,6 @@ from scrubjay.memory import Outcome
 from scrubjay.randomness import Stream, generator
 
 Floats = npt.NDArray[np.float64]
-FLOAT64 = np.dtype(np.float64)
 
 BLOCK = 64  # steps whose random numbers are drawn at once
 NOT_SEARCHED = np.inf  # the nearest distance of a step that searched for no neighbour
@@ -224,7 +223,6 @@ class EpisodeRecorder:
         self._vectors = np.zeros((n_lanes, self._flattener.size))
         self._keys = np.zeros((n_lanes, self._embedding.key_dim))
         self._all_decide = False
-        self._shape = (self._flattener.size,)
         # steps for which each lane has random numbers, and steps until some lane needs more
         self._drawn: Any = np.zeros(n_lanes, np.int64) if batched else [0] * n_lanes
         self._until_block = 0
@@ -291,19 +289,13 @@ class EpisodeRecorder:
         if step == self._drawn[0]:
             self._prepare_step(0)
         if self._all_decide:
-            # an identity copies nothing where compiled code can read the observation as it is
-            if not (
-                self._is_identity
-                and type(observation) is np.ndarray
-                and observation.dtype is FLOAT64
-                and observation.shape == self._shape
-                and observation.flags.carray  # compiled code for read-only arrays is another
-            ):
+            if self._is_identity:
+                # the decision itself refuses what is not finite
+                self._flattener.into(observation, self._key)
+            else:
                 self._observe(0, observation)
-                observation = self._key
-            bad = self._method.decide(self._lanes, observation[None])
-            if bad >= 0:
-                raise ValueError(f"expected a finite observation, got {observation}")
+            if self._method.decide(self._lanes, self._keys) >= 0:
+                raise ValueError(f"expected a finite observation, got {observation!r}")
         else:
             self._observe(0, observation)
             self._act_at_random(0)

@@ -50,22 +50,24 @@ class Loop:
         A lane without an episode waits for the others; one whose first observation is pending gets
         it by the next step, a dummy. Neither is recorded, neither is counted.
         """
-        agent, source, recorder, session = self.agent, self.source, self.recorder, self.session
+        agent, source, session, guard = self.agent, self.source, self.session, self.guard
+        act, record = self.recorder.act, self.recorder.record
         session.begin()
         self._begin(range(source.n_environments))
         while self._open:
-            actions = recorder.act(self._observations, self._acting)
+            actions = act(self._observations, self._acting)
             step = source.step(actions)
-            recorder.record(step[1], self._acting)
+            record(step[1], self._acting)
             self._observations, self._acting = step[0], None
             self._ticks += 1
-            over = source.any_ended(step) or self._ticks >= self._limit_tick
-            ended = self._ended(step) if over else []
-            for lane, last in ended:
-                self._finish(lane, last)
+            ended = None
+            if source.any_ended(step) or self._ticks >= self._limit_tick:
+                ended = self._ended(step)
+                for lane, last in ended:
+                    self._finish(lane, last)
             if agent.num_timesteps >= session.next_event:
                 session.handle_events()
-            if (self._watched and not self.callbacks.step()) or self.guard.requested:
+            if (self._watched and not self.callbacks.step()) or guard.requested:
                 break
             if ended:
                 self._begin([lane for lane, _ in ended])
