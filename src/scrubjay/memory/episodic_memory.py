@@ -173,11 +173,6 @@ class EpisodicMemory:
         return self.table.values
 
     @property
-    def stamp_array(self) -> npt.NDArray[np.int64]:
-        """All stamps, unused rows included, for compiled readers; another array after it grew."""
-        return self.table.stamps
-
-    @property
     def written_array(self) -> npt.NDArray[np.int64]:
         """The clock at which each row was last added or replaced, unused rows included.
 
