@@ -25,6 +25,7 @@ from scrubjay.agents.habits import (
     check_conveniences,
     chosen_seed,
     missing_attribute,
+    warn_of_images,
     with_conveniences,
 )
 from scrubjay.agents.recorder import (
@@ -49,8 +50,6 @@ from scrubjay.training.env_view import EnvView, as_vec_env, describe_env
 from scrubjay.training.logger import ForwardOutput
 from scrubjay.training.vec_env import VecEnv, check_vec_env, is_vec_env
 
-IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
-
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
 
@@ -60,6 +59,10 @@ class Spaces(NamedTuple):
 
     observation: gymnasium.Space[Any]
     action: gymnasium.Space[Any]
+
+
+EnvLike = Environment | Spaces
+Folder = str | PathLike[str]
 
 
 class Boundary(NamedTuple):
@@ -94,7 +97,7 @@ class MemoryAgent(ABC):
     gamma: float = 1.0
     seed: int
     verbose: int = 0
-    tensorboard_log: str | PathLike[str] | None = None
+    tensorboard_log: Folder | None = None
     device: str = "auto"
 
     def __getattr__(self, name: str) -> Any:
@@ -114,7 +117,7 @@ class MemoryAgent(ABC):
         """The class with that `name`, if it has been imported."""
         return MemoryAgent._classes.get(name)
 
-    def __init__(self, env: Environment | Spaces, settings: Mapping[str, Any]) -> None:
+    def __init__(self, env: EnvLike, settings: Mapping[str, Any]) -> None:
         if "seed" not in settings_of(type(self)):
             raise TypeError(f"expected {type(self).__name__}.__init__ to have an argument seed")
         self.env: Any = None
@@ -661,7 +664,7 @@ class MemoryAgent(ABC):
         device: str = "auto",
         *,
         verbose: int = 0,
-        tensorboard_log: str | PathLike[str] | None = None,
+        tensorboard_log: Folder | None = None,
     ) -> Self:
         """Read a saved agent.
 
@@ -686,21 +689,6 @@ class MemoryAgent(ABC):
         if env is not None:
             agent.set_env(env)
         return agent
-
-
-def warn_of_images(agent: MemoryAgent) -> None:
-    """Warn if whole images are the keys of the memory."""
-    size = agent.embedding.key_dim
-    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
-    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
-    if images and size >= IMAGE_NUMBERS:
-        warnings.warn(
-            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
-            f"{8 * size:,} bytes a row of the memory; project them, as with "
-            "embedding=RandomProjection(16)",
-            UserWarning,
-            stacklevel=5,
-        )
 
 
 def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
