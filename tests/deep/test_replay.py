@@ -211,7 +211,7 @@ def test_dict_observations_are_joined_in_the_order_of_the_space():
         ({"alpha": 1.5}, "between 0 and 1"),
         ({"alpha": float("nan")}, "between 0 and 1"),
         ({"beta": -1.0}, "at least 0"),
-        ({"timeouts": "never"}, "terminal, bootstrap"),
+        ({"timeouts": "never"}, "terminal or bootstrap"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

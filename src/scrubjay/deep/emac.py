@@ -133,7 +133,7 @@ class EMAC(DDPG):
         return self.episodes.memory
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
-        """Take gradient steps, as DDPG does.
+        """Take gradient steps, as DDPG does, as soon as there is an episode to learn from.
 
         Args:
             gradient_steps: The number of gradient steps.

@@ -51,14 +51,14 @@ class EpisodicReplayBuffer(ReplayBuffer):
         gamma: The discount factor.
         alpha: The share of the remembered return Q_M in the critic's target.
         beta: A transition with return q is drawn with a probability in proportion to
-            (q - min(0, min q))^beta, so the worst one never if any is negative; 0 draws uniformly, and
-            so does a buffer whose returns are all 0.
+            (q - min(0, min q))^beta, so the worst one never if any is negative; 0 draws uniformly,
+            and so does a buffer whose returns are all 0.
         uniform_draws: So many batches are drawn uniformly before priorities count. EMAC's authors
             compare their number of gradient steps with the number of warm-up steps, to this effect.
         n_neighbors: The memory's k.
         key_dim: The dimension of the memory's keys.
-        timeouts: "terminal" treats a time-out as an end (EMAC's authors); "bootstrap" continues with
-            the critic's value there, which is set as `last_value` before the last `add`.
+        timeouts: "terminal" treats a time-out as an end (EMAC's authors); "bootstrap" continues
+            with the critic's value there, which is set as `last_value` before the last `add`.
         seed: Decides the memory's projection.
     """
 
