@@ -337,7 +337,7 @@ class Session:
         )
 
     def _probe(self) -> None:
-        """Run one greedy episode after each training episode, from the first success until a greedy one.
+        """Run a greedy episode after each training episode between the first success of each kind.
 
         The steps between the two measure how fast a discovery is learned.
         """
