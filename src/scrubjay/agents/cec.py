@@ -9,13 +9,14 @@ a higher return replaces a lower one (Eqs. 3 and 4). No network, no gradient.
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import Annotated, Any, Literal
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.base import MemoryAgent
+from scrubjay.agents.base import MemoryAgent, Spaces
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -52,6 +53,7 @@ from scrubjay.embedding import (
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors
 from scrubjay.memory.writing import discounted_returns
+from scrubjay.training import Environment
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
 
@@ -152,7 +154,8 @@ class CEC(MemoryAgent):
     taken literally; see `preset`.
 
     Args:
-        env: A Gymnasium environment or vector environment, or an id.
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
+            id.
         n_neighbors: neighbours asked for a decision, the paper's k
         temperature: of the softmax over the neighbours' values, tau
         noise_std: of the exploring noise, in an action box scaled to [-1, 1], sigma
@@ -164,14 +167,17 @@ class CEC(MemoryAgent):
         embedding: how an observation becomes a key; the observation itself by default
         exploration: noise adds noise to the action (the paper), uniform takes a uniform one
         recency: what makes a row recent: write, hit or never
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
+        device: accepted as in Stable-Baselines3; memory agents run on the CPU
     """
 
     name = "cec"
 
     def __init__(
         self,
-        env: Any,
+        env: Environment | Spaces,
         *,
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 10))] = 5,
         temperature: Annotated[float, Range(0, above=True, tune=(0.01, 10), log=True)] = 1.0,
@@ -184,7 +190,10 @@ class CEC(MemoryAgent):
         embedding: Embedding | None = None,
         exploration: Literal["noise", "uniform"] = "noise",
         recency: Literal["write", "hit", "never"] = "write",
-        seed: int = 0,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
+        device: str = "auto",
     ) -> None:
         super().__init__(env, locals())
         self._scale_check = ScaleCheck()

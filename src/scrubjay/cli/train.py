@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         # up to Python 3.12, argparse does not see a second name behind an option
         given["task"], *unknown = unknown
     _refuse_unknown(unknown, arguments)
-    show = {"progress_bar": not arguments.quiet}
+    show: dict[str, Any] = {"progress_bar": not arguments.quiet}
     if "resume" in given:
         _refuse_more(given)
         trust = arguments.trust_module
