@@ -335,7 +335,7 @@ def test_the_handlers_of_signals_are_given_back():
         ({"log_freq": -5}, r"log_freq.*-5"),
         ({"checkpoint_freq": -5}, r"checkpoint_freq.*-5"),
         ({"checkpoint_steps": (0, 5)}, r"checkpoint_steps.*0, 5"),
-        ({"eval_env": "scrubjay/GrowingTree-v0", "n_eval_episodes": 0}, r"at least 1.*0 came"),
+        ({"eval_env": "scrubjay/GrowingTree-v0", "n_eval_episodes": 0}, r"at least 1.*got 0"),
         ({"tensorboard": True}, r"run folder"),
     ],
 )

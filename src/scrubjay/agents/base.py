@@ -9,7 +9,7 @@ import copy
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -37,7 +37,7 @@ from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.randomness import Stream, generator
-from scrubjay.training import Callback, Logger, train
+from scrubjay.training import Callback, Logger, RunFolder, train
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
@@ -349,12 +349,42 @@ class MemoryAgent(ABC):
         progress_bar: bool = False,
         *,
         total_episodes: int | None = None,
-        **options: Any,
+        run_folder: RunFolder | str | PathLike[str] | None = None,
+        eval_env: gymnasium.Env[Any, Any] | str | None = None,
+        eval_freq: int = 0,
+        n_eval_episodes: int = 10,
+        log_freq: int = 1000,
+        checkpoint_freq: int = 10_000,
+        checkpoint_steps: Sequence[int] = (),
+        tensorboard: bool = False,
+        max_episode_steps: int | None = None,
+        success_key: str | None = None,
+        training_state: Mapping[str, Any] | None = None,
     ) -> Self:
         """Train for that many steps (a lower bound: the last episode is finished) or episodes.
 
-        The counter of steps goes on from call to call. `options` are those of
-        `scrubjay.training.train`: a run folder, evaluation, checkpoints, logging.
+        The counter of steps goes on from call to call.
+
+        Args:
+            total_timesteps: How many steps.
+            callback: One of Stable-Baselines3's or ours, a function, or a list of them.
+            progress_bar: Whether to show progress.
+            total_episodes: How many episodes, in place of steps.
+            run_folder: A path for a new run, or an opened `RunFolder`.
+            eval_env: An environment of its own for evaluation, or an id.
+            eval_freq: Steps between evaluations, 0: never.
+            n_eval_episodes: Episodes of an evaluation.
+            log_freq: Steps between rows of the log.
+            checkpoint_freq: Steps between checkpoints in the run folder.
+            checkpoint_steps: Steps whose checkpoints are kept for good.
+            tensorboard: Whether to write TensorBoard's files into the run folder.
+            max_episode_steps: Where longer episodes are ended as time-outs.
+            success_key: The entry of `info` that says whether an episode was solved; by default
+                "is_success", then "success".
+            training_state: What a checkpoint kept for whoever resumes its run.
+
+        Returns:
+            The agent itself.
         """
         if self.env is None:
             raise ValueError("this agent has no environment to learn in: call set_env(env) first")
@@ -365,7 +395,17 @@ class MemoryAgent(ABC):
             total_episodes=total_episodes,
             callback=callback,
             progress_bar=progress_bar,
-            **options,
+            run_folder=run_folder,
+            eval_env=eval_env,
+            eval_freq=eval_freq,
+            n_eval_episodes=n_eval_episodes,
+            log_freq=log_freq,
+            checkpoint_freq=checkpoint_freq,
+            checkpoint_steps=checkpoint_steps,
+            tensorboard=tensorboard,
+            max_episode_steps=max_episode_steps,
+            success_key=success_key,
+            training_state=training_state,
         )
         return self
 

@@ -29,6 +29,7 @@ from scrubjay.training.files import replacing
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
+from scrubjay.training.records import SuccessReader
 from scrubjay.training.session import NEVER
 
 LOSSES = (
@@ -135,9 +136,10 @@ class DeepAgent(ABC):
         n_eval_episodes: int = 10,
         log_freq: int = 1000,
         checkpoint_freq: int = 10_000,
-        checkpoint_steps: tuple[int, ...] = (),
+        checkpoint_steps: Sequence[int] = (),
         tensorboard: bool = False,
         max_episode_steps: int | None = None,
+        success_key: str | None = None,
     ) -> Self:
         """Train a new model, and evaluate, log, save and show as asked (frequencies in steps).
 
@@ -156,10 +158,13 @@ class DeepAgent(ABC):
         plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
         env = self.env.env
         evaluator = open_evaluator(
-            eval_env, env, eval_freq, n_eval_episodes, self.seed, max_episode_steps
+            eval_env, env, eval_freq, n_eval_episodes, self.seed, max_episode_steps, success_key
         )
         self.env.limit = EpisodeLimit(env, max_episode_steps)
-        folder = open_folder(run_folder, self, env, budget, plan, evaluator, max_episode_steps)
+        self.env.success_of = SuccessReader(success_key)
+        folder = open_folder(
+            run_folder, self, env, budget, plan, evaluator, max_episode_steps, success_key
+        )
         with one_thread(), InterruptGuard() as guard:
             session = Session(
                 self, plan, folder=folder, evaluator=evaluator,

@@ -42,6 +42,8 @@ class RunConfig:
         checkpoint_steps: Steps whose checkpoints are kept for good.
         tensorboard: Whether to write TensorBoard's files.
         max_episode_steps: Where longer episodes are ended as time-outs.
+        success_key: The entry of `info` that says whether an episode was solved; by default
+            "is_success", then "success".
         env_by_id: Whether `task` and `task_options` make its environments; if not, only the program
             that started it can.
     """
@@ -62,6 +64,7 @@ class RunConfig:
     checkpoint_steps: tuple[int, ...] = ()
     tensorboard: bool = False
     max_episode_steps: int | None = None
+    success_key: str | None = None
     env_by_id: bool = True
 
     def __post_init__(self) -> None:

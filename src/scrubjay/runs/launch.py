@@ -310,6 +310,7 @@ def _run(
         checkpoint_freq=config.checkpoint_freq,
         checkpoint_steps=config.checkpoint_steps,
         tensorboard=config.tensorboard,
+        success_key=config.success_key,
         **more,
     )
 

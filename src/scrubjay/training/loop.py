@@ -1,6 +1,7 @@
 """The training loop: act, step, record; at an episode's end remember, report, begin anew."""
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from scrubjay.randomness import Stream, reset_seed
@@ -15,7 +16,8 @@ from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.protocols import Agent
-from scrubjay.training.records import EpisodeRecord, success_of
+from scrubjay.training.records import EpisodeRecord, SuccessReader
+from scrubjay.training.run_folder import RunFolder
 from scrubjay.training.session import NEVER, Plan, Session
 
 
@@ -31,11 +33,13 @@ class Loop:
         callbacks: CallbackList,
         guard: InterruptGuard,
         limit: EpisodeLimit,
+        success_of: SuccessReader,
     ) -> None:
         self.agent, self.source, self.budget = agent, source, budget
         self.session, self.callbacks, self.guard = session, callbacks, guard
         self.recorder = agent.recorder(source.n_environments, source.batched)
         self._limit = limit
+        self._success_of = success_of
         self._watched = bool(callbacks)
         self._open: set[int] = set()
         self._observations: Any = None
@@ -91,7 +95,7 @@ class Loop:
         self._open.discard(lane)
         record = EpisodeRecord(
             self.agent.n_episodes - 1, lane, self.agent.num_timesteps, length, total_reward,
-            last.terminated, last.truncated, success_of(last.info),
+            last.terminated, last.truncated, self._success_of(last.info),
         )  # fmt: skip
         self.callbacks.rollout_end()
         self.session.episode_finished(record, totals)
@@ -131,15 +135,16 @@ def train(
     total_episodes: int | None = None,
     callback: Callback = None,
     progress_bar: bool = False,
-    run_folder: Any = None,
+    run_folder: RunFolder | str | PathLike[str] | None = None,
     eval_env: Any = None,
     eval_freq: int = 0,
     n_eval_episodes: int = 10,
     log_freq: int = 1000,
     checkpoint_freq: int = 10_000,
-    checkpoint_steps: tuple[int, ...] = (),
+    checkpoint_steps: Sequence[int] = (),
     tensorboard: bool = False,
     max_episode_steps: int | None = None,
+    success_key: str | None = None,
     training_state: Mapping[str, Any] | None = None,
 ) -> None:
     """Train an agent, and evaluate, log, save and show as asked (frequencies in steps).
@@ -149,15 +154,18 @@ def train(
     environments that have no limit of their own. On Ctrl-C or an error the last episode boundary
     is saved first.
     """
+    success_of = SuccessReader(success_key)
     budget = Budget(agent, total_timesteps, total_episodes)
     plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
     evaluator = open_evaluator(
-        eval_env, env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps
+        eval_env, env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps, success_key
     )
     limit = EpisodeLimit(env, max_episode_steps)
     source = open_environment(env)
     callbacks = CallbackList(callback)
-    folder = open_folder(run_folder, agent, env, budget, plan, evaluator, max_episode_steps)
+    folder = open_folder(
+        run_folder, agent, env, budget, plan, evaluator, max_episode_steps, success_key
+    )
     with InterruptGuard() as guard:
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
@@ -171,7 +179,7 @@ def train(
         try:
             session.compile(agent.warm_up)
             callbacks.start(agent)
-            loop = Loop(agent, source, budget, session, callbacks, guard, limit)
+            loop = Loop(agent, source, budget, session, callbacks, guard, limit, success_of)
             completed = loop.run()
             callbacks.end()
             status = "finished" if completed else "stopped"

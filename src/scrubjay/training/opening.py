@@ -49,6 +49,7 @@ def open_evaluator(
     n_episodes: int,
     seed: int,
     max_episode_steps: int | None,
+    success_key: str | None,
 ) -> Evaluator | None:
     """The evaluator on an environment of its own, or none."""
     if env is None:
@@ -64,7 +65,7 @@ def open_evaluator(
             "one Gymnasium environment or its id was expected for evaluation, "
             f"{type(env).__name__} came"
         )
-    return Evaluator(env, n_episodes, seed, max_episode_steps)
+    return Evaluator(env, n_episodes, seed, max_episode_steps, success_key)
 
 
 # ---------------------------------------------------------------- run folders
@@ -78,6 +79,7 @@ def open_folder(
     plan: Plan,
     evaluator: Evaluator | None,
     max_episode_steps: int | None,
+    success_key: str | None,
 ) -> RunFolder | None:
     """The run folder: none, one that is open already, or a new one at a path.
 
@@ -91,6 +93,7 @@ def open_folder(
     config = {
         "agent": agent.name,
         **describe_environments(env, plan, evaluator, max_episode_steps),
+        "success_key": success_key,
         "seed": agent.seed,
         "options": _checked_options(agent),
         "start_timestep": agent.num_timesteps,

@@ -260,9 +260,10 @@ class Session:
         log = self.agent.logger
         log.record("eval/mean_reward", reward)
         log.record("eval/mean_ep_length", length)
-        log.record("eval/success_rate", rate)
+        if not np.isnan(rate):
+            log.record("eval/success_rate", rate)
         log.dump(timestep)
-        solved = "" if np.isnan(rate) else f"success {rate:.2f}, "
+        solved = "no success signal, " if np.isnan(rate) else f"success {rate:.2f}, "
         self.progress.line(
             f"evaluation at step {timestep:,}: {solved}return {reward:.3g}, "
             f"{length:.0f} steps an episode"
@@ -326,6 +327,7 @@ class Session:
             "timesteps": self.agent.num_timesteps,
             "episodes": self.agent.n_episodes,
             "dropped_episodes": getattr(self.agent, "n_dropped_episodes", 0),
+            "success_signal": self.statistics.success_signal,
             "first_success_step": self.statistics.first_success_step,
             "first_greedy_success_step": self.first_greedy_success_step,
             "seconds": self._clock.totals(),
@@ -333,7 +335,10 @@ class Session:
 
     def _show(self) -> None:
         timestep = self.agent.num_timesteps
-        facts: dict[str, Any] = {"success": self.statistics.success_rate}
+        rate: Any = self.statistics.success_rate
+        if self.statistics.success_signal is False:
+            rate = "no signal"
+        facts: dict[str, Any] = {"success": rate}
         facts |= self.agent.gauges()
         self.progress.update(self._done(), facts)
         # about ten times a second
