@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.cli.layout import print_facts, wrapped
 from scrubjay.cli.main import refuse
-from scrubjay.cli.subjects import Subject, add_subject, open_subject
+from scrubjay.cli.subjects import Subject, add_subject, open_subject, take_task
 
 if TYPE_CHECKING:
     from scrubjay.training.records import EpisodeRecord
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Run greedy episodes and print their means."""
     from scrubjay.training.evaluation import Evaluator
 
-    refuse(unknown, arguments)
+    refuse(take_task(arguments, unknown), arguments)
     subject = open_subject(arguments.run, arguments)
     agent, config = subject.agent, subject.config
     seed = config.seed if arguments.seed is None else arguments.seed

@@ -1,4 +1,4 @@
-"""Text that fits the terminal: 80 columns where its width is not known, more where there are more."""
+"""Text that fits the terminal: 80 columns in a pipe, otherwise as many as there are."""
 
 import shutil
 import textwrap

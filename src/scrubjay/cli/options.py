@@ -123,6 +123,4 @@ def _stage(text: str) -> dict[str, Any]:
     names = [known.partition(":")[0].partition("[")[0] for known in EMBEDDINGS]
     near = nearest(name, names)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise CommandError(
-        f"there is no embedding {name!r}{hint} (there are {', '.join(EMBEDDINGS)})"
-    )
+    raise CommandError(f"there is no embedding {name!r}{hint} (there are {', '.join(EMBEDDINGS)})")

@@ -88,7 +88,7 @@ def _seeds(arguments: argparse.Namespace) -> tuple[int, ...]:
         return QUICK_SEEDS if arguments.quick else PAPER_SEEDS
     seeds = tuple(range(given[0])) if len(given) == 1 else tuple(given)
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise CommandError(f"--seeds: expected a count, or different seeds of at least 0, got {given}")
+        raise CommandError(f"--seeds: expected a count, or different seeds, got {given}")
     return seeds
 
 

@@ -3,7 +3,7 @@
 import argparse
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,17 @@ def parse_env_kwargs(words: list[str] | None) -> dict[str, Any]:
     return found
 
 
+def take_task(arguments: argparse.Namespace, unknown: Sequence[str]) -> Sequence[str]:
+    """Find a task that is written behind options; returns the words that remain unknown.
+
+    Up to Python 3.12, argparse does not see a second name behind an option.
+    """
+    if vars(arguments).get("task") is None and unknown and not unknown[0].startswith("-"):
+        arguments.task = unknown[0]
+        return unknown[1:]
+    return unknown
+
+
 def open_subject(path: Path, arguments: argparse.Namespace, *, with_task: bool = True) -> Subject:
     """The agent of a run folder or of a file.
 
@@ -180,7 +191,7 @@ def load_file(path: Path, trust_file: bool = False) -> Any:
         names = [str(found) for found in sorted(path.parent.glob("*"))] if path.name else []
         near = nearest(str(path), names, cutoff=0.7)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise CommandError(f"there is no file or run folder {path}{hint}")
+        raise FileNotFoundError(f"there is no file or run folder {path}{hint}")
     method = _network_method(path)
     if method is None:
         return MemoryAgent.load(path)

@@ -18,13 +18,13 @@ from scrubjay.cli.subjects import (
     add_success_key,
     add_trust_module,
     parse_env_kwargs,
+    take_task,
 )
 from scrubjay.cli.summary import print_summary
 
 if TYPE_CHECKING:
     from scrubjay.registry import AgentSpec
     from scrubjay.runs.config import RunConfig
-    from scrubjay.runs.launch import IfExists
 
 EPILOG = """examples:
   scrubjay train cec GrowingTree --steps 20000
@@ -91,34 +91,68 @@ def add_agent_arguments(parser: Parser, given: Sequence[str]) -> None:
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Start a run, or resume one."""
-    from scrubjay.runs.launch import resume, start
+    _refuse_unknown(take_task(arguments, unknown), arguments)
+    return _resume(arguments) if "resume" in arguments else _start(arguments)
 
-    _refuse_unknown(unknown, arguments)
+
+def _start(arguments: argparse.Namespace) -> int:
+    from scrubjay.runs.launch import start
+
     given = vars(arguments)
-    show = {"progress_bar": not arguments.quiet}
-    if "resume" in given:
-        _refuse_more(given)
-        folder, steps = given["resume"], given.get("steps")
-        trust = arguments.trust_module
-        return _guarded([folder], arguments, lambda: resume(
-            folder, steps=steps, trust_module=trust, **show))  # fmt: skip
     if "agent" not in given or "task" not in given:
         raise CommandError(_missing(given))
     config = _config(given)
     out = given.get("out") or _default_folder(config)
-    folders: list[Path] = []
+    folders: list[Path] = []  # where the run is, once that is known
 
     def started(folder: Path) -> None:
         folders.append(folder)
         note = f" ({out} exists)" if folder != out else ""
-        print(f"{config.agent} on {config.task}, seed {config.seed}: {folder}{note}",
-              file=sys.stderr)  # fmt: skip
+        _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}{note}")
 
     # whoever named the module once is asked again, because a run folder may come from anywhere
     arguments.trust_module = ":" in config.task
-    if_exists: IfExists = "overwrite" if arguments.overwrite else "number"
-    return _guarded(folders, arguments, lambda: start(
-        config, out, arguments.line, if_exists=if_exists, on_start=started, **show))  # fmt: skip
+    train = partial(
+        start,
+        config,
+        out,
+        arguments.line,
+        if_exists="overwrite" if arguments.overwrite else "number",
+        on_start=started,
+        progress_bar=not arguments.quiet,
+    )
+    return _guarded(train, folders, arguments)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    from scrubjay.runs.launch import resume
+
+    given = vars(arguments)
+    _refuse_more(given)
+    folder = arguments.resume
+    train = partial(
+        resume,
+        folder,
+        steps=given.get("steps"),
+        on_start=partial(_resumed, folder),
+        trust_module=arguments.trust_module,
+        progress_bar=not arguments.quiet,
+    )
+    return _guarded(train, [folder], arguments)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
+    """Say where a run goes on."""
+    goes_on = f"at step {done:,}"
+    if config.episodes is None and done < config.steps:
+        goes_on = f"from step {done:,} to {config.steps:,}"
+    elif config.episodes is None:
+        goes_on += f", where it is finished; --steps {2 * config.steps} would extend it"
+    _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder} {goes_on}")
 
 
 def _missing(given: Mapping[str, Any]) -> str:
@@ -192,13 +226,13 @@ def _default_folder(config: "RunConfig") -> Path:
     return Path("runs") / task / f"{config.agent}-{config.preset}-seed-{config.seed}"
 
 
-def _guarded(folders: list[Path], arguments: argparse.Namespace, train: Callable[[], Any]) -> int:
+def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.Namespace) -> int:
     """Train, and say how it ended and how to go on.
 
     Args:
+        train: Trains and returns the agent.
         folders: The run folder, once it is known.
         arguments: Those of the command.
-        train: Trains and returns the agent.
     """
     try:
         agent = train()
@@ -207,7 +241,7 @@ def _guarded(folders: list[Path], arguments: argparse.Namespace, train: Callable
             raise
         words = ["scrubjay", "train", "--resume", str(folders[0])]
         again = shlex.join([*words, *(["--trust-module"] if arguments.trust_module else [])])
-        print(f"interrupted; go on with: {again}", file=sys.stderr)
+        _say(f"interrupted; go on with: {again}")
         return INTERRUPTED
     folder = folders[0]
     print(f"done: {agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes in {folder}")

@@ -1,4 +1,4 @@
-"""Tasks of the user: "my_module:MyEnv", a class or a function of a module, or an id it registers."""
+"""Tasks of the user, "my_module:MyEnv": a class, a function, or an id that the module registers."""
 
 import difflib
 import inspect
@@ -31,7 +31,7 @@ def environment_spec(task: str) -> str | EnvSpec:
     module = _imported(name, task)
     found = getattr(module, attribute, None)
     if found is None:
-        if attribute and not attribute.isidentifier() or attribute in gymnasium.registry:
+        if (attribute and not attribute.isidentifier()) or attribute in gymnasium.registry:
             return task  # an id
         raise UnknownTaskError(_nothing_there(module, name, attribute))
     if not callable(found):

@@ -64,6 +64,7 @@ def resume(
     steps: int | None = None,
     env: Any = None,
     eval_env: Any = None,
+    on_start: Callable[[RunConfig, int], None] | None = None,
     callback: Callback = None,
     trust_module: bool = False,
     progress_bar: bool = False,
@@ -82,6 +83,7 @@ def resume(
         env: The training environment, where the folder does not say how to make it: that of a run
             which was started from Python with an environment that has no id.
         eval_env: The evaluation environment, likewise.
+        on_start: Called with the configuration and the number of steps so far, before training.
         callback: As in `learn`.
         trust_module: Whether a module that the run's task names ("module:Name") may be imported.
         progress_bar: Whether to show progress.
@@ -107,6 +109,8 @@ def resume(
             agent, state = _restored(config, folder, env)
             if steps is not None:
                 config = _extended(config, folder, agent.num_timesteps, steps)
+            if on_start is not None:
+                on_start(config, agent.num_timesteps)
             folder.cut(agent.num_timesteps)
             folder.update(status="running", finished=None)
             more = {"callback": callback, "training_state": state}
@@ -237,7 +241,8 @@ def check_module(path: str | PathLike[str], config: RunConfig, trust_module: boo
         module = config.task.partition(":")[0]
         raise RunFolderError(
             f"the task of {path} is {config.task!r}: making it imports the module {module!r}, "
-            "which executes its code; add --trust-module (trust_module=True in Python) to allow it"
+            "which executes its code; if you trust it, add --trust-module (trust_module=True in "
+            "Python)"
         )
 
 
@@ -262,9 +267,7 @@ def load_agent(
     return load_checkpoint(folder, config, checkpoint, env), config
 
 
-def load_checkpoint(
-    folder: RunFolder, config: RunConfig, checkpoint: str, env: Any = None
-) -> Any:
+def load_checkpoint(folder: RunFolder, config: RunConfig, checkpoint: str, env: Any = None) -> Any:
     """The agent of a checkpoint in a run folder of ours."""
     method = config.spec.load()
     file = folder.checkpoint(checkpoint, method.suffix)
