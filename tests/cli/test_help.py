@@ -12,7 +12,7 @@ from scrubjay.registry import agent_specs
 
 HEAVY = (
     *("numba", "mujoco", "torch", "matplotlib", "PIL", "tensorboard", "tqdm", "scrubjay.memory"),
-    *("gymnasium.wrappers", "scrubjay.agents", "scrubjay.training"),
+    *("scrubjay.agents", "scrubjay.training", "scrubjay.runs"),
 )
 
 

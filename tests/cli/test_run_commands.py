@@ -88,7 +88,7 @@ def test_an_empty_folder_is_used_and_one_with_other_files_is_not(scrubjay, tmp_p
     assert list(content(tmp_path / "letters")) == ["letter.txt"]
 
 
-def test_overwrite_replaces_a_run_and_nothing_else(run, finished, scrubjay, tmp_path):
+def test_overwrite_replaces_a_run_and_nothing_else(run, scrubjay, tmp_path):
     (run / "notes.txt").write_text("mine")
     words = ["train", "cec", "GrowingTree", "--quiet", "--overwrite", "--out"]
     assert scrubjay(*words, run, "--steps", 300, "--seed", 7).code == 0
@@ -256,7 +256,7 @@ def test_watch_a_maze(scrubjay, tmp_path):
         (
             ["GrowingTree", "--random", "--episodes", "0"],
             1,
-            "expected episodes to be at least 1, got 0",
+            "episodes to be at least 1, got 0",
         ),
     ],
 )

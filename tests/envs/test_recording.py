@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import gymnasium as gym
 import imageio.v3 as iio
@@ -100,7 +101,7 @@ def test_a_caption_is_below_the_picture_and_says_how_it_stands(tmp_path):
     assert height % 2 == 0
     assert np.array_equal(pictures[True][:, :60, :, 0], pictures[False][..., 0])
     below = pictures[True][:, 60:].astype(int)
-    assert all((a != b).any() for a, b in zip(below, below[1:], strict=False)), "steps and return"
+    assert all((a != b).any() for a, b in pairwise(below)), "steps and return"
     green = (below[..., 1] - below[..., 0] > 60).sum(axis=(1, 2))
     assert green[-1] > 50, "success, at the end"
     assert green[:-1].max() == 0

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   scrubjay train cec GrowingTree --steps 20000
   scrubjay train cec-plus PointUMaze --steps 10000
-  scrubjay train cec-plus my_module:MyEnv --env-kwargs size=5 --success-key reached
-  scrubjay train cec PointUMaze --seed 1 --out runs/umaze-1 --checkpoint-steps 5000 50000
+  scrubjay train cec-plus my_module:MyEnv --success-key reached
+  scrubjay train cec PointUMaze --seed 1 --out runs/umaze-1
   scrubjay train cec Pendulum-v1 --embedding bounds --distance-threshold 0.05
   scrubjay train --resume runs/umaze-1
-  scrubjay train --resume runs/umaze-1 --steps 200000        (extends a finished run)
+  scrubjay train --resume runs/umaze-1 --steps 200000   (extends a finished run)
 """
 
 NOTHING_MORE = "--resume takes everything but --steps from the run itself: no other arguments"
