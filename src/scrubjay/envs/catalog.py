@@ -2,6 +2,7 @@
 
 import difflib
 from dataclasses import dataclass
+from pathlib import Path
 
 import gymnasium
 
@@ -28,7 +29,7 @@ TASKS = (
          "drive a weak car up a hill, paid only at the top", needs_mujoco=False),
     Task("PointUMaze", "PointUMaze", "1 at the goal",
          "a point robot around the bend of a U-shaped corridor"),
-    Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 at two sub-goals",
+    Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 at sub-goals",
          "four rooms; two nearer goals pay half and end the episode"),
     Task("Point4RoomsOneGoal", "Point4Rooms-v1", "1 at the goal",
          "four rooms with the far goal only"),
@@ -66,6 +67,11 @@ def find_task(name: str) -> str:
     known = [*(task.name for task in TASKS), *gymnasium.registry]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`scrubjay tasks` lists what there is"
+    module, _, attribute = name.removesuffix(".py").rpartition(".")
+    if not near and Path(f"{name.removesuffix('.py')}.py").exists():
+        hint = f"name the environment in it too, as in {name.removesuffix('.py')}:MyEnv"
+    elif module and Path(f"{module.replace('.', '/')}.py").exists():
+        hint = f"did you mean {module}:{attribute}?"
     raise UnknownTaskError(f"there is no task {name!r}; {hint}")
 
 
