@@ -1,4 +1,4 @@
-# make demo: set up, train, draw.   make test: set up, lint, types, all tests.
+# make demo: install, train, draw.   make test: install, lint, type check, all tests.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint types pytest setup bench clean help
 
 help:
-	@echo "make demo   set up and train CEC on two tasks; figures in demo/"
-	@echo "make test   set up and run every check"
-	@echo "make bench  all benchmarks, one after the other (half an hour, on a quiet machine)"
+	@echo "make demo   set up, solve a maze within seconds, draw it into demo/"
+	@echo "make test   set up and run all checks: lint, types, tests"
+	@echo "make bench  all benchmarks, one after the other (half an hour on an idle machine)"
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py demo
