@@ -40,7 +40,7 @@ from scrubjay.agents.sampling import (
 from scrubjay.agents.scale_check import ScaleCheck, note_distance
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
-from scrubjay.compiled import compiled
+from scrubjay.compiled import compiled, without_dispatch
 from scrubjay.embedding import (
     Chain,
     Embedding,
@@ -208,6 +208,7 @@ class CEC(MemoryAgent):
 
     def memory_changed(self) -> None:
         memory, codec = self.memory, self.codec
+        self._kernel = without_dispatch(select_actions)
         self._tree = tuple(memory.tree.arrays)
         self._actions = memory.column_arrays["action"]
         uniform = self.exploration == "uniform" or codec.discrete
@@ -224,7 +225,7 @@ class CEC(MemoryAgent):
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         """Algorithm 1, SELECT ACTION."""
         epsilon = self.epsilon(self.num_timesteps)
-        return select_actions(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+        return self._kernel(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the closest rows."""

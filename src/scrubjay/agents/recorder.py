@@ -267,25 +267,9 @@ class EpisodeRecorder:
         Returns:
             The action, or the stack of all lanes' actions; those of other lanes mean nothing.
         """
-        if not self._batched:
-            return self._act_alone(observation)
-        if self._all_decide and lanes is None:
-            self._prepare_steps()
-            self._flattener.into_batch(observation, self._vectors)
-            self._lanes.state[:, DECIDES] = 1  # a lane may have waited before
-            self._decide(self._observe_all())
-            return self._codec.decode_many(self._lanes.actions[self._all, self._steps])
-        active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
-        self._prepare_steps()
-        self._flattener.into_batch(observation, self._vectors)
-        self._act_one_by_one(active)
-        # lanes that are idle repeat some possible action, which nobody records
-        steps = np.minimum(self._steps, self._length - 1)
-        return self._codec.decode_many(self._lanes.actions[self._all, steps])
-
-    def _act_alone(self, observation: Any) -> Any:
-        """The same for one lane without a stack, with as little Python as possible."""
-        step = self._step
+        if self._batched:
+            return self._act_together(observation, lanes)
+        step = self._step  # from here on with as little Python as possible
         if step == self._drawn[0]:
             self._prepare_step(0)
         if self._all_decide:
@@ -300,6 +284,22 @@ class EpisodeRecorder:
             self._observe(0, observation)
             self._act_at_random(0)
         return self._codec.decode(self._actions[step])
+
+    def _act_together(self, observation: Any, lanes: npt.NDArray[np.bool_] | None) -> Any:
+        """The same for a stack of observations."""
+        if self._all_decide and lanes is None:
+            self._prepare_steps()
+            self._flattener.into_batch(observation, self._vectors)
+            self._lanes.state[:, DECIDES] = 1  # a lane may have waited before
+            self._decide(self._observe_all())
+            return self._codec.decode_many(self._lanes.actions[self._all, self._steps])
+        active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
+        self._prepare_steps()
+        self._flattener.into_batch(observation, self._vectors)
+        self._act_one_by_one(active)
+        # lanes that are idle repeat some possible action, which is not recorded
+        steps = np.minimum(self._steps, self._length - 1)
+        return self._codec.decode_many(self._lanes.actions[self._all, steps])
 
     def _decide(self, keys: Floats) -> None:
         bad = self._method.decide(self._lanes, keys)

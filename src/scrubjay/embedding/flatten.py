@@ -19,6 +19,7 @@ class Flattener:
         self.shapes = tuple(part.shape for part in parts)
         self.sizes = tuple(int(np.prod(shape)) for shape in self.shapes)
         self.size = sum(self.sizes)
+        self._vector_shape = (self.size,)
         self.bounds = (
             np.concatenate([np.ravel(part.low).astype(np.float64) for part in parts]),
             np.concatenate([np.ravel(part.high).astype(np.float64) for part in parts]),
@@ -30,7 +31,7 @@ class Flattener:
             # the commonest case, without questions that cost more than the copy
             if (
                 type(observation) is np.ndarray
-                and observation.shape == out.shape
+                and observation.shape == self._vector_shape
                 and (observation.dtype is FLOAT64 or observation.dtype is FLOAT32)
             ):
                 out[:] = observation
