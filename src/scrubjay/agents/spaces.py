@@ -144,7 +144,7 @@ def _build_dict(
 
 def _build_tuple(
     description: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], prefix: str
-) -> spaces.Tuple[Any]:
+) -> "spaces.Tuple[Any]":  # a string: it is not generic in older versions of Gymnasium
     parts = enumerate(description["tuple"])
     return spaces.Tuple([build_space(part, arrays, f"{prefix}/{i}") for i, part in parts])
 

@@ -259,7 +259,7 @@ def read_manifest(
         raise ArchiveError(f"expected a file of kind {kind!r}, got {manifest.get('kind')!r}")
     described = manifest.get("arrays")
     if not isinstance(described, dict) or not all(map(NAME.fullmatch, described)):
-        raise ArchiveError("its manifest has no list of arrays, or invalid names in it")
+        raise ArchiveError("its manifest lists no arrays, or invalid names")
     return manifest
 
 
