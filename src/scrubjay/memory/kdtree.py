@@ -46,7 +46,7 @@ Invariants (`check_invariants` tests each):
 
 import math
 import operator
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +94,8 @@ from scrubjay.memory.tree_kernels import (
 __all__ = ["KDTree", "TreeArrays", "find_neighbors", "tree_size"]
 
 Neighbors = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
-Nearest = tuple[int | npt.NDArray[np.int64], float | npt.NDArray[np.float64]]
+# (int, float) for one key, two arrays for a matrix of keys; the type of `key` does not tell which
+Nearest = tuple[Any, Any]
 
 FIRST_ROWS = 64
 """Number of rows for which a new tree has room."""
