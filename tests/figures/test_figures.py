@@ -13,6 +13,7 @@ import pytest
 from scrubjay.analysis.curves import Curve, summary
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.saving import save_figure
+from scrubjay.figures.style import METHOD_COLOURS, colour_of, colours_of
 from scrubjay.training.errors import RunError
 
 STEPS = np.array([0.0, 1000.0, 2000.0])
@@ -176,3 +177,17 @@ except ImportError as error:
     print(error)
 """
     assert 'pip install "scrubjay[plots]"' in run_python(program)
+
+
+def test_a_method_has_one_colour_wherever_it_is_shown():
+    names = ["cec", "cec-plus", "sac", "emac", "mine", "cec (n_neighbors=9)"]
+    alone = {name: colour_of(name) for name in names}
+    assert len(set(alone.values())) == len(names)
+    assert colours_of(names) == alone == colours_of(names[::-1])
+    assert colour_of("CECPlus") == colour_of("cec-plus") == METHOD_COLOURS["cec-plus"]
+
+
+def test_methods_shown_together_never_share_a_colour():
+    names = [*METHOD_COLOURS, *(f"method {i}" for i in range(6))]
+    shown = colours_of([name for name in names if name != "cec, stale index"])
+    assert len(set(shown.values())) == len(shown)

@@ -15,7 +15,7 @@ from scrubjay.analysis.tables import summary_at
 from scrubjay.cli.main import main
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
-from scrubjay.studies import EXPERIMENTS, causes, tables
+from scrubjay.studies import EXPERIMENTS, causes, speed, tables
 from scrubjay.studies.comparison import paper_words
 from scrubjay.studies.reproduce import reproduce
 from scrubjay.studies.shared import methods
@@ -205,6 +205,26 @@ def test_speed_counts_training_seconds(paper_runs, tmp_path):
     never = {**found[1], "reached": "no"}
     assert with_ratios([found[0], never])[1]["times the first"] == "at least 300.0"
     assert with_ratios([never, found[0]])[1]["times the first"] == "-"
+
+
+def test_speed_is_drawn_from_its_stored_table(paper_runs, tmp_path):
+    workspace = workspace_of(paper_runs, tmp_path / "out")
+    reproduce("speed", workspace)
+    rows = rows_of(tmp_path / "out" / "speed.csv")
+    assert {(row["method"], row["seed"]) for row in rows} == {
+        *(("CEC", str(seed)) for seed in range(5)),
+        *(("SAC", str(seed)) for seed in range(3)),
+    }
+    text = words_of(tmp_path / "out" / "speed.svg")
+    assert "CEC: 1.4 s" in text
+    assert "SAC: 7 min" in text
+    assert "Seeds: 5 of CEC, 3 of SAC." in text
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    shutil.rmtree(paper_runs)
+    assert workspace.redraw(speed.FIGURES) == [
+        tmp_path / "out" / "speed.png", tmp_path / "out" / "speed.svg",
+    ]  # fmt: skip
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
 
 def test_unfinished_damaged_and_foreign_runs_are_left_out_and_named(paper_runs, tmp_path, capsys):

@@ -16,12 +16,13 @@ at any time. Runs that lie in the folder are always drawn, whoever made them.
 
 agents:
   cec, sac, emac                     as in the paper
-  cec-plus                           ablation and plus (their default)
+  cec-plus                           ablation, plus (their default) and speed
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
   published-design                   the preset published, with the published code's stale index
   sac-defaults, sac-her              Stable-Baselines3's settings; hindsight on FetchReach
+  sac-small-entropy                  Stable-Baselines3's settings, ent_coef auto_0.01
 
 examples:
   scrubjay reproduce navigation --quick

@@ -117,6 +117,20 @@ def _step_label(step: float, _: int) -> str:
     return f"{step / 1000:g}k" if step else "0"
 
 
+def seed_counts(counts: Mapping[str, int]) -> str:
+    """A sentence that says how many seeds each method has.
+
+    >>> seed_counts({"CEC": 5, "SAC": 3})
+    'Seeds: 5 of CEC, 3 of SAC.'
+    """
+    if len(set(counts.values())) == 1:
+        number = next(iter(counts.values()))
+        return (
+            f"{number} {'seed' if number == 1 else 'seeds'}{'' if len(counts) == 1 else ' each'}."
+        )
+    return f"Seeds: {', '.join(f'{n} of {label.strip()}' for label, n in counts.items())}."
+
+
 def _seed_counts(curves: Sequence[Curve]) -> str:
     counts: dict[str, dict[str, int]] = {}
     for curve in curves:

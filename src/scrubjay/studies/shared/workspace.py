@@ -1,18 +1,25 @@
 """Where a reproduction finds its runs and puts its results."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
+from scrubjay.analysis.results import Table, csv_bytes, parse_csv, read_table, replace_pictures
 from scrubjay.figures.curves import Drawing
-from scrubjay.figures.saving import save_figure
+from scrubjay.figures.saving import render, save_figure
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies.shared.methods import METHODS, Budget, paper_name, run_config
 from scrubjay.training.errors import RunError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
 
 
 @dataclass
@@ -89,6 +96,23 @@ class Workspace:
 
     def save(self, name: str, drawing: Drawing) -> list[Path]:
         return self.tell(save_figure(drawing.figure, self.out / name, drawing.rows, self.command))
+
+    def draw(self, name: str, draw: Draw, table: Table) -> list[Path]:
+        """Store a table and the figure drawn of it, as `redraw` would draw it later."""
+        stored = Table(parse_csv(csv_bytes(table.rows).decode()), table.notes)
+        paths = save_figure(
+            draw(stored), self.out / name, table.rows, self.command, notes=table.notes
+        )
+        return self.tell(paths)
+
+    def redraw(self, figures: Mapping[str, Draw]) -> list[Path]:
+        """Draw figures again from their stored tables, of those that are there."""
+        written = []
+        for name, draw in figures.items():
+            stem = self.out / name
+            if stem.with_name(f"{name}.csv").exists():
+                written += self.tell(replace_pictures(stem, render(draw(read_table(stem)))))
+        return written
 
     def tell(self, paths: list[Path]) -> list[Path]:
         print(f"written: {paths[0]} ({', '.join(path.suffix for path in paths)})", flush=True)
