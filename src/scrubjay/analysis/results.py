@@ -106,6 +106,17 @@ def parse_csv(text: str) -> list[Row]:
     return [{name: _cell(value) for name, value in row.items()} for row in reader]
 
 
+def number_of(cell: Cell) -> float:
+    """A cell that must hold a number.
+
+    Raises:
+        RunError: If it does not.
+    """
+    if isinstance(cell, int | float):
+        return float(cell)
+    raise RunError(f"expected a number in a stored result, got {cell!r}")
+
+
 def _cell(text: str) -> Cell:
     if text == "":
         return None

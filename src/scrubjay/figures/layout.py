@@ -109,6 +109,16 @@ def _legend_rows(figure: "Figure", legend: "Legend") -> int:
 
 
 def _legend_columns(figure: "Figure", texts: Sequence[str]) -> int:
-    """As many entries in a row as are sure to fit: a character takes 0.075 inches at most."""
-    entry = 0.45 + 0.075 * max(map(len, texts), default=0)
-    return min(len(texts), max(1, int((figure.get_size_inches()[0] - 0.2) / entry))) or 1
+    """As many entries in a row as fit: a character takes about 0.07 inches."""
+    room = figure.get_size_inches()[0] - 0.2
+    fitting = (n for n in range(len(texts), 1, -1) if _legend_width(texts, n) <= room)
+    return next(fitting, 1)
+
+
+def _legend_width(texts: Sequence[str], columns: int) -> float:
+    """The inches that a legend takes: matplotlib fills column by column, the first ones longer."""
+    rows, longer = divmod(len(texts), columns)
+    sizes = [rows + (column < longer) for column in range(columns)]
+    starts = [sum(sizes[:column]) for column in range(columns)]
+    columns_of = [texts[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    return sum(0.55 + 0.07 * max(map(len, column)) for column in columns_of)

@@ -20,16 +20,25 @@ METHOD_COLOURS: Mapping[str, str] = {
     "sac, sb3's defaults": "#7d4a1a",
     "sac, small entropy": "#f2785c",
     "sac with her": "#5b3fa0",
+    "unlimited": "#0072b2",
+    "10,000 rows": "#009e73",
+    "3,000 rows": "#e69f00",
+    "1,000 rows": "#99354f",
+    "cec, epsilon falls in 10k": "#c979b0",
+    "cec, d = 0.2": "#009e73",
+    "cec, no inner block": "#0072b2",
+    "published design, no inner block": "#2f343d",
 }
 # For everything else, by name.
 FURTHER = (
     *("#009e73", "#7d4a1a", "#5b3fa0", "#f2785c", "#2f343d", "#6b7a1e", "#c979b0", "#4fc3a1"),
     *("#a08a00", "#1b4f72", "#8fa3bf", "#99354f"),
 )
+TITLE_SIZE = 10
 STYLE = {
     "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.titlesize": 11,
+    "font.size": 9,
+    "axes.titlesize": TITLE_SIZE,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,

@@ -9,7 +9,7 @@ import numpy as np
 from scrubjay.analysis.curves import Curve, band_of, evaluation_curve, summary
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import Array, RunData
-from scrubjay.analysis.results import Row, Table, save_result
+from scrubjay.analysis.results import Row, Table, number_of, save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.figures.curves import seed_counts
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
@@ -102,7 +102,7 @@ def _ratio(row: Row, first: float) -> str:
 
 
 def _seconds(row: Row) -> float:
-    return float(row["training seconds"] or 0)
+    return number_of(row["training seconds"])
 
 
 # ---------------------------------------------------------------- the figure

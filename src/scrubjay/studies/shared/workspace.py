@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
 from scrubjay.analysis.results import Table, csv_bytes, parse_csv, read_table, replace_pictures
-from scrubjay.figures.curves import Drawing
 from scrubjay.figures.saving import render, save_figure
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
@@ -56,7 +55,12 @@ class Workspace:
         groups = group_runs(runs)
         if len(groups) > 1:
             names = ", ".join(group.label for group in groups)
-            raise RunError(f"{folder} mixes runs of different settings ({names}): move some away")
+            raise RunError(
+                f"expected runs of one setting in {folder}, got {names}; move some of them away"
+            )
+        if groups[0].repeats:
+            paths = ", ".join(str(run.path) for run in groups[0].repeats)
+            raise RunError(f"expected each seed once in {folder}, got it again in {paths}")
         return Group(label, groups[0].task, groups[0].runs)
 
     def _load(self, path: Path) -> RunData | None:
@@ -78,24 +82,21 @@ class Workspace:
         return [*([f"Not run: {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
 
     def broken(self, tasks: Iterable[str]) -> list[str]:
-        """Runs that exist and cannot be used."""
-        unusable = []
+        """How many runs exist and cannot be used, in a sentence; messages name them."""
+        unusable = {}
         for task in tasks:
-            for path in sorted((self.root / task).glob("*/seed-*")):
-                try:
-                    load_run(path)
-                except RunError:
-                    unusable.append("/".join(path.parts[-3:]))
-        return [f"Left out, unfinished or damaged: {', '.join(unusable)}."] if unusable else []
+            found = sorted((self.root / task).glob("*/seed-*"))
+            count = sum(self._load(path) is None for path in found)
+            if count:
+                unusable[paper_name(task)] = count
+        words = [f"{n} {'run' if n == 1 else 'runs'} on {task}" for task, n in unusable.items()]
+        return [f"Left out as unfinished or damaged: {', '.join(words)}."] if words else []
 
     def honesty(self) -> list[str]:
         """A quick or shortened version says so."""
         if self.budget.quick:
             return ["Quick version: fewer steps and seeds than the paper."]
         return [] if self.budget.steps is None else ["Not the paper's 100,000 steps."]
-
-    def save(self, name: str, drawing: Drawing) -> list[Path]:
-        return self.tell(save_figure(drawing.figure, self.out / name, drawing.rows, self.command))
 
     def draw(self, name: str, draw: Draw, table: Table) -> list[Path]:
         """Store a table and the figure drawn of it, as `redraw` would draw it later."""
@@ -126,6 +127,6 @@ class Workspace:
 
     def nothing(self, name: str) -> RunError:
         return RunError(
-            f"{name} has nothing to draw: no finished run of it lies in {self.root}. Run it with "
-            f"`scrubjay reproduce {name} --agents cec`, or name the folder of its runs with --runs"
+            f"{name} has nothing to draw: expected finished runs of it in {self.root}, got none; "
+            f"run `scrubjay reproduce {name} --agents cec`, or name their folder with --runs"
         )
