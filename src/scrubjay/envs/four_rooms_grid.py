@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from scrubjay.envs.canvas import Canvas
-
 MAP = """
 #############
 #     #     #
@@ -27,6 +25,8 @@ MAP = """
 SIZE = len(MAP)
 GOAL = next((i, row.index("G")) for i, row in enumerate(MAP) if "G" in row)
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
+PIXELS, MARGIN = 24, 4  # of a cell, and around what stands in it
+WALL, FLOOR, RED, BLUE = (92, 107, 128), (248, 243, 232), (217, 51, 43), (51, 102, 178)
 FREE = [(i, j) for i in range(SIZE) for j in range(SIZE) if MAP[i][j] != "#"]
 
 
@@ -87,12 +87,10 @@ class FourRoomsGrid(gymnasium.Env[npt.NDArray[np.float32], np.int64]):
         """The grid from above, if `render_mode` is "rgb_array"."""
         if self.render_mode is None:
             return None
-        canvas = Canvas(312, 312, -0.5, SIZE - 0.5, 0.5 - SIZE)
-        canvas.gradient((248, 243, 232), (248, 243, 232))
-        for i, row in enumerate(MAP):
-            for j, letter in enumerate(row):
-                if letter == "#":
-                    canvas.line((j - 0.3, -i), (j + 0.3, -i), 0.45, (92, 107, 128))
-        canvas.disc((GOAL[1], -GOAL[0]), 0.35, (217, 51, 43))
-        canvas.disc((self._cell[1], -self._cell[0]), 0.35, (51, 102, 178))
-        return canvas.pixels()
+        colors = np.array([[WALL if letter == "#" else FLOOR for letter in row] for row in MAP])
+        picture = colors.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1).astype(np.uint8)
+        for (i, j), color in ((GOAL, RED), (self._cell, BLUE)):
+            top, left = i * PIXELS + MARGIN, j * PIXELS + MARGIN
+            side = PIXELS - 2 * MARGIN
+            picture[top : top + side, left : left + side] = color
+        return picture
