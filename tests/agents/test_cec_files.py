@@ -381,3 +381,11 @@ def test_defect_17_loading_says_which_class_is_needed(tmp_path):
 def test_gym_make_ids_keep_their_time_limit():
     env = gym.make("scrubjay/GrowingTree-v0")
     assert CEC(env, epsilon=1.0, noise_std=0, seed=0).learn(1).num_timesteps <= 200
+
+
+def test_a_pickled_agent_decides_from_its_own_memory():
+    agent = CEC("scrubjay/GrowingTree-v0", distance_threshold=0.01, seed=1).learn(200)
+    twin = pickle.loads(pickle.dumps(agent))
+    for each in (agent, twin, copy.deepcopy(agent)):
+        each.learn(500)
+        assert each.memory.digest() == agent.memory.digest()

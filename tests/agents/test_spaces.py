@@ -1,5 +1,6 @@
 """Every kind of space that Gymnasium has values for comes back from plain data."""
 
+import inspect
 import json
 
 import numpy as np
@@ -21,7 +22,6 @@ KNOWN = {
     "scalar": spaces.Box(0, 1, (), np.float64),
     "discrete": spaces.Discrete(5),
     "start": spaces.Discrete(5, start=-2),
-    "int32": spaces.Discrete(5, start=3, dtype=np.int32),
     "multi": spaces.MultiDiscrete([3, 4, 5]),
     "multi start": spaces.MultiDiscrete([3, 4], start=[-1, 2]),
     "multi matrix": spaces.MultiDiscrete([[2, 3], [4, 5]], dtype=np.int16),
@@ -37,6 +37,8 @@ KNOWN = {
         other=spaces.Box(-1, 1, (1,)),
     ),
 }
+if "dtype" in inspect.signature(spaces.Discrete).parameters:  # not in older versions of Gymnasium
+    KNOWN["int32"] = spaces.Discrete(5, start=3, dtype=np.int32)
 
 
 def round_trip(space):

@@ -140,7 +140,7 @@ def test_state_values_are_the_smaller_critics_at_the_own_action():
     ("arguments", "message"),
     [
         (("ppo", TREE), "no agent 'ppo'.*sac, emac"),
-        (("sac", TREE, "best"), "no preset 'best'.*paper, defaults, her"),
+        (("sac", TREE, "best"), "no preset 'best'.*paper, defaults, small-entropy, her"),
         (("emac", TREE, "her"), "no preset 'her'.*there are paper"),
     ],
 )
@@ -153,7 +153,7 @@ def test_unknown_methods_and_presets_are_refused(arguments, message):
     ("make", "message"),
     [
         (lambda: SAC.preset("Pendulum-v1", "paper"), "use the preset defaults"),
-        (lambda: SAC.preset(TREE, "best"), "paper, defaults, her, got 'best'"),
+        (lambda: SAC.preset(TREE, "best"), "paper, defaults, small-entropy, her, got 'best'"),
         (lambda: SAC(TREE, hindsight=True, seed=0), "hindsight requires observations with goals"),
         (
             lambda: SAC(TREE, batch_size=0, seed=0),

@@ -154,6 +154,7 @@ class MemoryAgent(ABC):
         # None when no episode is open, and when one has ended since the open ones began.
         self._boundary: Boundary | None = None
         self._warned_empty = False
+        self._is_warm = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
         check_names(self.memories)
@@ -300,6 +301,15 @@ class MemoryAgent(ABC):
         """
 
     # -- the memory ----------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without `_kernel`, the machine code of a decision, which cannot be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name != "_kernel"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Let the method find its kernel and the memories' arrays again."""
+        self.__dict__.update(state)
+        self.memory_changed()
 
     @property
     def memory(self) -> EpisodicMemory:
@@ -722,7 +732,10 @@ class MemoryAgent(ABC):
         return {"memory": sum(len(memory) for memory in self.memories.values())}
 
     def warm_up(self) -> None:
-        """Compile everything that training and `predict` call, on an agent of its own."""
+        """Compile everything that training and `predict` call, on a temporary agent."""
+        if self._is_warm:
+            return
+        self._is_warm = True
         self.embedding.warm_up()
         observations = gymnasium.spaces.Box(-1.0, 1.0, (self.embedding.key_dim,), np.float64)
         agent = self.from_config(Spaces(observations, self.action_space), self.warm_up_config())

@@ -1,9 +1,9 @@
 """Continuous Episodic Control (Yang, Moerland, Preuss and Plaat, 2023), Section IV, Algorithm 1.
 
-A table of (state, action, return). To act: the k nearest stored states, of them those within n*d,
-one of their actions by a softmax over the returns (Eq. 5), with probability epsilon some Gaussian
-noise. After each episode, backwards: what is far from everything known is added, what is better
-than what is known replaces it (Eqs. 3 and 4). No network, no gradient.
+A table of (state, action, return). To act, find the k nearest stored states within n*d, sample one
+of their actions by a softmax over the returns (Eq. 5), and with probability epsilon add Gaussian
+noise. After each episode, go through it backwards: a state far from all stored states is added, and
+a higher return replaces a lower one (Eqs. 3 and 4). No network, no gradient.
 """
 
 import difflib
@@ -40,7 +40,7 @@ from scrubjay.agents.sampling import (
 from scrubjay.agents.scale_check import ScaleCheck, note_distance
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
-from scrubjay.compiled import compiled
+from scrubjay.compiled import compiled, without_dispatch
 from scrubjay.embedding import (
     Chain,
     Embedding,
@@ -214,7 +214,9 @@ class CEC(MemoryAgent):
         return {"memory": memory}
 
     def memory_changed(self) -> None:
+        """Collect the arrays and settings that every decision needs."""
         memory, codec = self.memory, self.codec
+        self._kernel = without_dispatch(select_actions)
         self._tree = tuple(memory.tree.arrays)
         self._actions = memory.column_arrays["action"]
         uniform = self.exploration == "uniform" or codec.discrete
@@ -231,7 +233,7 @@ class CEC(MemoryAgent):
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         """Algorithm 1, SELECT ACTION."""
         epsilon = self.epsilon(self.num_timesteps)
-        return select_actions(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+        return self._kernel(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the closest rows."""
@@ -256,6 +258,7 @@ class CEC(MemoryAgent):
 
     @classmethod
     def preset(cls, task: str, name: str) -> dict[str, Any]:
+        """The paper's settings for a task; see the function `preset`."""
         return preset(task, name)
 
     def watch(self, experience: Experience) -> None:
@@ -266,6 +269,7 @@ class CEC(MemoryAgent):
         self._scale_check.add(distances, self.radius, len(searched))
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+        """The exploration rate, and what every agent logs."""
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             **super().metrics(totals),

@@ -361,6 +361,8 @@ class DeepAgent(ABC):
         """
         # read by `load`
         self.model.agent_settings = self.config()  # type: ignore[attr-defined]
+        # plain text in the zip: says which method's `load` opens it, before anything is executed
+        self.model.agent_name = self.name  # type: ignore[attr-defined]
         with replacing(Path(path)) as temporary:
             self.model.save(temporary)
 

@@ -1,8 +1,9 @@
 """Soft Actor-Critic, the paper's baseline: Stable-Baselines3's own, with settings by task.
 
 What is not a setting here is Stable-Baselines3's default, on the task's own observations, not
-normalised. The authors' small batches and high learning rates make a weak SAC, so the preset
-"defaults" stands beside "paper"; "her" adds hindsight, for tasks with goals.
+normalised. The authors' small batches and high learning rates make a weak SAC, so there are three
+more presets: "defaults"; "small-entropy", defaults whose entropy coefficient starts small, which is
+fairer where rewards are sparse; and "her", defaults with hindsight, for tasks with goals.
 """
 
 from os import PathLike
@@ -89,7 +90,13 @@ class SAC(DeepAgent):
 
 # ---------------------------------------------------------------- settings by task
 
-PRESETS = ("paper", "defaults", "her")
+# Beside the authors' settings: what differs from Stable-Baselines3's defaults.
+BESIDE_PAPER: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "small-entropy": {"ent_coef": "auto_0.01"},
+    "her": {"hindsight": True},
+}
+PRESETS = ("paper", *BESIDE_PAPER)
 
 # Batch size and learning rate that the paper's authors gave to SAC.
 AUTHORS = {
@@ -110,16 +117,16 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
 
     Args:
         task: A task's name or id.
-        name: "paper": the authors' settings; "defaults": Stable-Baselines3's; "her": those with
-            hindsight.
+        name: "paper": the authors' settings; "defaults": Stable-Baselines3's; "small-entropy":
+            those, with an entropy coefficient that starts at 0.01; "her": those with hindsight.
 
     Returns:
         The arguments by name.
     """
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    if name != "paper":
-        return {"hindsight": True} if name == "her" else {}
+    if name in BESIDE_PAPER:
+        return dict(BESIDE_PAPER[name])
     known = task.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
     if known not in AUTHORS:
         raise ValueError(
