@@ -158,7 +158,7 @@ def test_actions_out_of_range_are_clipped():
 
 
 def test_an_unknown_render_mode_is_refused():
-    with pytest.raises(ValueError, match="render_mode must be"):
+    with pytest.raises(ValueError, match="expected render_mode to be"):
         SparseFetchReach(render_mode="ansi")
 
 
