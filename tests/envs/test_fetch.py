@@ -128,9 +128,9 @@ def test_the_start_state_can_be_set():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"qpos": np.zeros(3)}, "must be 15 finite numbers"),
-        ({"qvel": np.full(15, np.nan)}, "must be 15 finite numbers"),
-        ({"goal": np.zeros(3)}, "takes the options 'qpos' and 'qvel'"),
+        ({"qpos": np.zeros(3)}, "expected 15 finite numbers"),
+        ({"qvel": np.full(15, np.nan)}, "expected 15 finite numbers"),
+        ({"goal": np.zeros(3)}, "expected the options 'qpos' and 'qvel'"),
     ],
 )
 def test_wrong_starts_are_refused(options, message):

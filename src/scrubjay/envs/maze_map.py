@@ -159,7 +159,5 @@ def _check_shape(rows: Sequence[str]) -> None:
 def _as_goal(values: Sequence[float]) -> Goal:
     numbers = [float(value) for value in values]
     if len(numbers) not in (2, 3) or not np.isfinite(numbers).all():
-        raise ValueError(
-            f"expected a goal (x, y) or (x, y, reward) of finite numbers, got {tuple(values)!r}"
-        )
+        raise ValueError(f"expected a finite goal (x, y) or (x, y, reward), got {tuple(values)!r}")
     return Goal(*numbers)

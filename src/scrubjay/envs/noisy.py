@@ -28,9 +28,7 @@ class Noisy(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> None:
         super().__init__(env)
         if min(action_noise, observation_noise) < 0:
-            raise ValueError(
-                f"expected noise >= 0, got {(action_noise, observation_noise)}"
-            )
+            raise ValueError(f"expected noise >= 0, got {(action_noise, observation_noise)}")
         if not isinstance(env.action_space, spaces.Box):
             raise TypeError(f"expected a Box of actions to add noise to, got {env.action_space}")
         self._low, self._high = env.action_space.low, env.action_space.high
