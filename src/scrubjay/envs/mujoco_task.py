@@ -44,11 +44,11 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(
-                f"render_mode must be None or one of {self.metadata['render_modes']}, "
-                f"not {render_mode!r}."
+                f"expected render_mode to be None or one of {self.metadata['render_modes']}, "
+                f"got {render_mode!r}"
             )
         if width < 1 or height < 1:
-            raise ValueError(f"A picture needs at least one pixel, not {width} x {height}.")
+            raise ValueError(f"expected a picture of at least 1 x 1 pixels, got {width} x {height}")
         self.render_mode = render_mode
         self.width = width
         self.height = height
@@ -57,7 +57,7 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         self.model.vis.global_.offheight = height
         action_space = self.action_space
         if not isinstance(action_space, gym.spaces.Box):
-            raise TypeError(f"A MuJoCo task needs a Box of actions, not {action_space}.")
+            raise TypeError(f"expected a Box of actions, got {action_space}")
         self._lowest_action: list[float] = action_space.low.tolist()
         self._highest_action: list[float] = action_space.high.tolist()
         self.bind()
@@ -100,11 +100,11 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         start = {}
         for name, value in options.items():
             if name not in shapes:
-                raise ValueError(f"reset takes the options 'qpos' and 'qvel', not {name!r}.")
+                raise ValueError(f"expected the options 'qpos' and 'qvel', got {name!r}")
             start[name] = np.asarray(value, dtype=np.float64)
             if start[name].shape != shapes[name] or not np.isfinite(start[name]).all():
                 raise ValueError(
-                    f"The start {name} must be {shapes[name][0]} finite numbers, not {value!r}."
+                    f"expected {shapes[name][0]} finite numbers for {name}, got {value!r}"
                 )
         return start
 
@@ -118,13 +118,13 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
             action = np.asarray(action, dtype=np.float64)
         if action.shape != self.action_space.shape:
             raise ValueError(
-                f"An action must have shape {self.action_space.shape}, not {action.shape}."
+                f"expected an action of shape {self.action_space.shape}, got {action.shape}"
             )
         numbers: list[float] = action.tolist()
         for i, number in enumerate(numbers):
             if not self._lowest_action[i] <= number <= self._highest_action[i]:
                 if number != number:
-                    raise ValueError(f"An action must not contain NaN: {numbers}.")
+                    raise ValueError(f"expected an action without NaN, got {numbers}")
                 numbers[i] = min(max(number, self._lowest_action[i]), self._highest_action[i])
         return numbers
 

@@ -7,9 +7,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STOPPING = (
-    "\nstopping after this step; the last finished episode is saved (press Ctrl-C again to force)\n"
-)
+STOPPING = "\nstopping after this step and saving; press Ctrl-C again to force\n"
 
 
 class InterruptGuard:
