@@ -77,7 +77,9 @@ def test_the_terminal_is_clean_afterwards(training):
     lines, column = screen(training[1])
     assert (lines[-1], column) == ("", 0)
     assert sum("%|" in line for line in lines) == 1, "one bar remains, the last one"
-    assert lines[-2].startswith("done: 12,")
+    (done,) = [number for number, line in enumerate(lines) if line.startswith("done: 12,")]
+    assert lines[-2].startswith("  next ")
+    assert done == len(lines) - 5
     assert "\x1b[?25l" not in training[1], "the cursor is never hidden"
 
 

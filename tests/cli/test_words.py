@@ -78,15 +78,15 @@ def test_what_is_unknown_suggests_the_nearest(words, wrong, right, scrubjay, tmp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--steps", "many"], "--steps: a whole number was expected, 'many' came"),
+        (["--steps", "many"], "--steps: expected a whole number, got 'many'"),
         (["--steps", "-5"], "expected steps to be at least 0, got -5"),
         (["--n-envs", "0"], "expected n_envs to be at least 1, got 0"),
         (["--eval-episodes", "0"], "expected n_eval_episodes to be at least 1, got 0"),
         (["--eval-freq", "-1"], "expected eval_freq to be at least 0, got -1"),
         (["--checkpoint-steps", "0", "5"], "expected checkpoint_steps of at least 1, got (0, 5)"),
         (["--n-neighbors"], "--n-neighbors: expected one argument"),
-        (["--embedding", "project"], "--embedding project: a whole number was expected"),
-        (["--embedding", "frozen:soon"], "--embedding frozen:soon: a whole number was expected"),
+        (["--embedding", "project"], "--embedding project: expected a whole number"),
+        (["--embedding", "frozen:soon"], "--embedding frozen:soon: expected a whole number"),
         (["more"], "'more'"),
     ],
 )
@@ -149,7 +149,7 @@ def test_every_setting_with_a_range_refuses_what_is_outside_of_it(agent, scrubja
 def test_what_the_task_does_not_allow_exits_with_1(scrubjay, tmp_path):
     answer = train(scrubjay, "--embedding", "select:a,b")
     assert answer.code == 1
-    assert "the entries ('a', 'b') can be selected from a Dict" in answer.err
+    assert "expected a Dict observation with the entries ('a', 'b')" in answer.err
     assert "Traceback" not in answer.err
     assert not list(tmp_path.iterdir()), "nothing is created for a run that cannot start"
 

@@ -9,9 +9,9 @@ import copy
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium
 import numpy as np
@@ -19,7 +19,14 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.actions import ActionCodec, make_codec
-from scrubjay.agents.files import load_agent, save_agent
+from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
+from scrubjay.agents.habits import (
+    ARGUMENTS,
+    check_conveniences,
+    chosen_seed,
+    missing_attribute,
+    with_conveniences,
+)
 from scrubjay.agents.recorder import (
     Episode,
     EpisodeRecorder,
@@ -37,7 +44,12 @@ from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.randomness import Stream, generator
-from scrubjay.training import Callback, Logger, train
+from scrubjay.training import Callback, Environment, Logger, RunFolder, train
+from scrubjay.training.env_view import EnvView, as_vec_env, describe_env
+from scrubjay.training.logger import ForwardOutput
+from scrubjay.training.vec_env import VecEnv, check_vec_env, is_vec_env
+
+IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
@@ -67,24 +79,33 @@ class MemoryAgent(ABC):
     `make_memories`, `decide`, `greedy_actions` and `learn_from`; all else has a default.
 
     Args:
-        env: A Gymnasium environment or vector environment, an id, or `Spaces`.
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, an id,
+            or `Spaces`.
         settings: The constructor's arguments by name; entries that are no settings are ignored.
     """
 
     name: ClassVar[str]
     suffix: ClassVar[str] = ".scrub"
+    conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log", "device")
+    """Arguments of every constructor that are no settings."""
+    hints: ClassVar[Mapping[str, str]] = ARGUMENTS
+    """What to write in place of arguments that it does not have."""
     resumable: ClassVar[bool] = True
     gamma: float = 1.0
     seed: int
+    verbose: int = 0
+    tensorboard_log: str | PathLike[str] | None = None
+    device: str = "auto"
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Settings are attributes, whatever their names."""
+    def __getattr__(self, name: str) -> Any:
+        """Called for attributes that it does not have: settings are always there."""
+        raise missing_attribute(self, name)
 
     _classes: ClassVar[dict[str, type["MemoryAgent"]]] = {}
 
     def __init_subclass__(cls) -> None:
+        if "__init__" in cls.__dict__:
+            cls.__init__ = with_conveniences(cls.__dict__["__init__"])  # type: ignore[method-assign]
         if "name" in cls.__dict__:
             MemoryAgent._classes[cls.name] = cls
 
@@ -93,19 +114,21 @@ class MemoryAgent(ABC):
         """The class with that `name`, if it has been imported."""
         return MemoryAgent._classes.get(name)
 
-    def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
+    def __init__(self, env: Environment | Spaces, settings: Mapping[str, Any]) -> None:
         if "seed" not in settings_of(type(self)):
             raise TypeError(f"expected {type(self).__name__}.__init__ to have an argument seed")
         self.env: Any = None
+        self._view: Any = None
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
+        settings = {**settings, "seed": chosen_seed(settings["seed"])}
         for name, setting in settings_of(type(self)).items():
             if name in settings:
                 setattr(self, name, setting.checked(settings[name]))
         if self.seed < 0:
             raise ValueError(f"expected seed to be a whole number of at least 0, got {self.seed}")
         self.codec: ActionCodec = make_codec(self.action_space, type(self).__name__)
-        self._bind_embedding(settings.get("embedding"))
+        self._bind_embedding(None if settings.get("embedding") is None else self.embedding)
         self.num_timesteps = 0
         self.n_episodes = 0
         self.n_dropped_episodes = 0
@@ -116,15 +139,18 @@ class MemoryAgent(ABC):
         # None when no episode is open, and when one has ended since the open ones began.
         self._boundary: Boundary | None = None
         self._warned_empty = False
+        self._is_warm = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
         check_names(self.memories)
+        warn_of_images(self)
         self.memory_changed()
 
-    def _bind_embedding(self, embedding: Any) -> None:
-        embedding = self.default_embedding() if embedding is None else self.embedding
+    def _bind_embedding(self, embedding: Embedding | None) -> None:
+        self._given_embedding = embedding
         # a copy of its own: an embedding learns, and the same one may be given to several agents
-        self.embedding: Embedding = copy.deepcopy(embedding)
+        chosen = self.default_embedding() if embedding is None else embedding
+        self.embedding: Embedding = copy.deepcopy(chosen)
         self.flattener = self.embedding.flattener(self.observation_space)
         bind_keeping_state(self.embedding, self.flattener.bounds, self.seed)
 
@@ -201,6 +227,15 @@ class MemoryAgent(ABC):
 
     # -- the memory ----------------------------------------------------------------------------
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without `_kernel`, the machine code of a decision, which cannot be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name != "_kernel"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Let the method find its kernel and the memories' arrays again."""
+        self.__dict__.update(state)
+        self.memory_changed()
+
     @property
     def memory(self) -> EpisodicMemory:
         """The agent's memory, the first one if it has several."""
@@ -216,34 +251,92 @@ class MemoryAgent(ABC):
     def _adopt(self, env: Any) -> Spaces:
         if isinstance(env, str):
             env = gymnasium.make(env)
+        if isinstance(env, EnvView):
+            env = env.env
+        if is_vec_env(env):
+            check_vec_env(env)
+        elif not isinstance(env, gymnasium.Env | VectorEnv):
+            raise TypeError(
+                "expected an id, a Gymnasium environment or vector environment, or a VecEnv of "
+                f"Stable-Baselines3, got {type(env).__name__}"
+            )
+        self.env, self._view = env, None
         if isinstance(env, VectorEnv):
-            self.env = env
             return Spaces(env.single_observation_space, env.single_action_space)
-        if isinstance(env, gymnasium.Env):
-            self.env = env
-            return Spaces(env.observation_space, env.action_space)
-        raise TypeError(
-            "expected an id, a Gymnasium environment or a Gymnasium vector environment, got "
-            f"{type(env).__name__}"
-        )
+        return Spaces(env.observation_space, env.action_space)
 
-    def set_env(self, env: Any) -> None:
-        """Train on another environment from now on; its spaces must be the same."""
+    def set_env(self, env: Environment, force_reset: bool = True) -> None:  # noqa: ARG002
+        """Train on another environment from now on; its spaces must be the same.
+
+        Args:
+            env: The environment, of any kind that the constructor takes.
+            force_reset: Accepted as in Stable-Baselines3; training always begins with a reset.
+
+        Raises:
+            ValueError: If its spaces are others.
+        """
         before = self.env
         spaces = self._adopt(env)
         if spaces != (self.observation_space, self.action_space):
-            self.env = before
+            self.env, self._view = before, None
             raise ValueError(
                 f"expected the spaces {self.observation_space} and {self.action_space}, got "
                 f"{spaces.observation} and {spaces.action}"
             )
 
     def get_env(self) -> Any:
-        """The training environment, under the name that Stable-Baselines3 gives it."""
-        return self.env
+        """The training environment as a `VecEnv`, as in Stable-Baselines3; `env` is itself.
+
+        Returns:
+            The `VecEnv` that the agent was given, a view of its environment with the methods of
+            one, or None if it has no environment.
+        """
+        if self._view is None:
+            self._view = as_vec_env(self.env)
+        return self._view
+
+    @property
+    def n_envs(self) -> int:
+        """The number of training environments."""
+        return int(getattr(self.env, "num_envs", 1))
 
     def get_vec_normalize_env(self) -> None:
-        """There is none: Stable-Baselines3's callbacks ask before they synchronise statistics."""
+        """None: Stable-Baselines3's callbacks ask before they synchronise statistics."""
+
+    def set_random_seed(self, seed: int | None = None) -> None:
+        """Set the seed of an agent that has not learned yet.
+
+        Args:
+            seed: The seed; None changes nothing.
+
+        Raises:
+            ValueError: If it has learned already: the seed decides all episodes from the first on.
+        """
+        if seed is None:
+            return
+        if self.num_timesteps:
+            raise ValueError(
+                f"expected an agent without experience, got one of {self.num_timesteps} steps: "
+                f"write {type(self).__name__}(env, seed={seed})"
+            )
+        self.seed = settings_of(type(self))["seed"].checked(seed)
+        self._prediction_rng = generator(self.seed, Stream.PREDICTION)
+        self._bind_embedding(self._given_embedding)
+        self.memory_changed()
+
+    def set_logger(self, logger: Any) -> None:
+        """Send the rows of training to another logger too.
+
+        Args:
+            logger: One of Stable-Baselines3, as `stable_baselines3.common.logger.configure` makes
+                it, or any object with its `record` and `dump`.
+        """
+        output = ForwardOutput(logger)
+        self.logger.kept, self.logger.outputs = [output], [output]
+
+    def dump_logs(self) -> None:
+        """Write a row of the training's progress now."""
+        self.logger.write_row()
 
     # -- episodes ------------------------------------------------------------------------------
 
@@ -344,28 +437,80 @@ class MemoryAgent(ABC):
 
     def learn(
         self,
-        total_timesteps: int | None = None,
+        total_timesteps: float | None = None,
         callback: Callback = None,
+        log_interval: int | None = 4,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
         progress_bar: bool = False,
         *,
-        total_episodes: int | None = None,
-        **options: Any,
+        total_episodes: float | None = None,
+        run_folder: RunFolder | str | PathLike[str] | None = None,
+        eval_env: gymnasium.Env[Any, Any] | VecEnv | str | None = None,
+        eval_freq: int = 0,
+        n_eval_episodes: int = 10,
+        log_freq: int = 1000,
+        checkpoint_freq: int = 10_000,
+        checkpoint_steps: Sequence[int] = (),
+        tensorboard: bool = False,
+        max_episode_steps: int | None = None,
+        success_key: str | None = None,
+        training_state: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Train for that many steps (a lower bound: the last episode is finished) or episodes.
+        """Train for a number of steps or episodes.
 
-        The counter of steps goes on from call to call. `options` are those of
-        `scrubjay.training.train`: a run folder, evaluation, checkpoints, logging.
+        A further call continues: memory, episode numbers, schedules and `num_timesteps` go on.
+
+        Args:
+            total_timesteps: How many steps; the last episode is finished.
+            callback: One of Stable-Baselines3's or ours, a function, or a list of them.
+            log_interval: Episodes between the rows of `verbose` and `tensorboard_log`.
+            tb_log_name: Name of this training in `tensorboard_log`; by default the class's name.
+            reset_num_timesteps: Whether the steps that are reported there count from 0 again, in a
+                new folder; nothing else is reset.
+            progress_bar: Whether to show progress.
+            total_episodes: How many episodes, in place of steps.
+            run_folder: A path for a new run, or an opened `RunFolder`.
+            eval_env: An environment of its own for evaluation, or an id.
+            eval_freq: Steps between evaluations, 0: never.
+            n_eval_episodes: Episodes of an evaluation.
+            log_freq: Steps between rows of the log.
+            checkpoint_freq: Steps between checkpoints in the run folder.
+            checkpoint_steps: Steps whose checkpoints are kept for good.
+            tensorboard: Whether to write TensorBoard's files into the run folder.
+            max_episode_steps: Where longer episodes are ended as time-outs.
+            success_key: The entry of `info` that says whether an episode was solved; by default
+                "is_success", then "success".
+            training_state: What a checkpoint kept for whoever resumes its run.
+
+        Returns:
+            The agent itself.
         """
         if self.env is None:
-            raise ValueError("this agent has no environment to learn in: call set_env(env) first")
+            raise ValueError("expected an environment to learn in: call set_env(env) first")
         train(
             self,
             self.env,
             total_timesteps=total_timesteps,
             total_episodes=total_episodes,
             callback=callback,
+            log_interval=log_interval,
+            tb_log_name=tb_log_name,
+            reset_num_timesteps=reset_num_timesteps,
             progress_bar=progress_bar,
-            **options,
+            verbose=self.verbose,
+            tensorboard_log=self.tensorboard_log,
+            run_folder=run_folder,
+            eval_env=eval_env,
+            eval_freq=eval_freq,
+            n_eval_episodes=n_eval_episodes,
+            log_freq=log_freq,
+            checkpoint_freq=checkpoint_freq,
+            checkpoint_steps=checkpoint_steps,
+            tensorboard=tensorboard,
+            max_episode_steps=max_episode_steps,
+            success_key=success_key,
+            training_state=training_state,
         )
         return self
 
@@ -423,6 +568,13 @@ class MemoryAgent(ABC):
 
     # -- description ---------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        rows = sum(len(memory) for memory in self.memories.values())
+        return (
+            f"{type(self).__name__}(env={describe_env(self.env)}, seed={self.seed}, {rows:,} rows, "
+            f"{self.num_timesteps:,} steps)"
+        )
+
     def config(self) -> dict[str, Any]:
         """All settings, as JSON: what makes the agent again."""
         values = {name: getattr(self, name) for name in settings_of(type(self))}
@@ -454,7 +606,10 @@ class MemoryAgent(ABC):
         return {"memory": sum(len(memory) for memory in self.memories.values())}
 
     def warm_up(self) -> None:
-        """Compile everything that training and `predict` call, on an agent that nobody keeps."""
+        """Compile everything that training and `predict` call, on a temporary agent."""
+        if self._is_warm:
+            return
+        self._is_warm = True
         self.embedding.warm_up()
         observations = gymnasium.spaces.Box(-1.0, 1.0, (self.embedding.key_dim,), np.float64)
         agent = self.from_config(Spaces(observations, self.action_space), self.warm_up_config())
@@ -505,29 +660,60 @@ class MemoryAgent(ABC):
         """Write everything that is known to one file: the state at the last episode boundary.
 
         Args:
-            path: The file; an older file of that name is replaced as a whole.
+            path: The file, .scrub or .zip; without a suffix .scrub is added. An older file of that
+                name is replaced as a whole.
             training: JSON that is kept beside it for whoever resumes a run.
         """
-        save_agent(self, path, training)
+        save_agent(self, path_to_save(path), training)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        env: Environment | None = None,
+        device: str = "auto",
+        *,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
+    ) -> Self:
         """Read a saved agent.
 
         Args:
-            path: A file of `save`.
+            path: A file of `save`; its suffix, .scrub or .zip, may be left out.
             env: The environment to learn in; none is needed to predict.
+            device: As in the constructor.
+            verbose: As in the constructor.
+            tensorboard_log: As in the constructor.
 
         Returns:
             The agent as it was saved.
 
         Raises:
             ArchiveError: If the file is damaged, foreign, or contradicts itself.
+            FileNotFoundError: If there is no such file.
         """
-        agent: Self = load_agent(cls, path)
+        chosen = {"verbose": verbose, "tensorboard_log": tensorboard_log, "device": device}
+        check_conveniences(cls, chosen)
+        agent: Self = load_agent(cls, path_to_load(path))
+        vars(agent).update(chosen)
         if env is not None:
             agent.set_env(env)
         return agent
+
+
+def warn_of_images(agent: MemoryAgent) -> None:
+    """Warn if whole images are the keys of the memory."""
+    size = agent.embedding.key_dim
+    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
+    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
+    if images and size >= IMAGE_NUMBERS:
+        warnings.warn(
+            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
+            f"{8 * size:,} bytes a row of the memory; project them, as with "
+            "embedding=RandomProjection(16)",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def check_names(memories: Mapping[str, EpisodicMemory]) -> None:

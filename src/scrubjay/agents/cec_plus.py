@@ -22,12 +22,13 @@ docs/plus.md says what each is worth.
 
 import math
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.base import MemoryAgent
+from scrubjay.agents.base import MemoryAgent, Spaces
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -60,6 +61,7 @@ from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifferenc
 from scrubjay.embedding.goal import has_goals
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+from scrubjay.training import Environment
 
 Ints = npt.NDArray[np.int64]
 
@@ -364,7 +366,8 @@ class CECPlus(MemoryAgent):
     with goals the difference of desired and achieved goal.
 
     Args:
-        env: A Gymnasium environment or vector environment, or an id.
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
+            id.
         n_neighbors: neighbours asked for a decision
         temperature: of the softmax over the neighbours' values
         temperature_unit: return, or best: the temperature is a share of the best neighbour's value
@@ -385,7 +388,10 @@ class CECPlus(MemoryAgent):
         stitching: whether steps take over what neighbours of the next state promise
         correction: the share by which a followed row's value moves to what it led to
         timeouts: end, or continue: all would go on as in the last tenth
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
+        device: accepted as in Stable-Baselines3; memory agents run on the CPU
     """
 
     name = "cec-plus"
@@ -393,7 +399,7 @@ class CECPlus(MemoryAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: Environment | Spaces,
         *,
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(5, 40))] = 20,
         temperature: Annotated[float, Range(0, above=True, tune=(0.001, 1), log=True)] = 0.02,
@@ -416,7 +422,10 @@ class CECPlus(MemoryAgent):
         stitching: bool = True,
         correction: Annotated[float, Range(0, 1, tune=(0, 1))] = 0.3,
         timeouts: Literal["continue", "end"] = "continue",
-        seed: int = 0,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
+        device: str = "auto",
     ) -> None:
         super().__init__(env, locals())
         if self.stitching and self.gamma == 1:

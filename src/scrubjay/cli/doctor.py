@@ -5,6 +5,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 
+from scrubjay.cli.layout import print_facts, wrapped
 from scrubjay.cli.main import refuse
 
 PARTS = {
@@ -23,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    refuse(unknown, arguments.flags)
+    refuse(unknown, arguments)
     versions = installed()
     print(f"scrubjay {versions['scrubjay']}, Python {platform.python_version()}")
-    print(f"  {'system':<12}{platform.platform()}")
+    facts = [("system", platform.platform())]
     for extra, packages in PARTS.items():
         found = [f"{name} {versions[name]}" for name in packages if name in versions]
         missing = [name for name in packages if name not in versions]
@@ -34,10 +35,11 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         if missing:
             line += f"{'; ' if found else ''}without {', '.join(missing)}"
             line += f' (pip install "scrubjay[{extra}]")'
-        print(f"  {extra:<12}{line}")
+        facts.append((extra, line))
+    print_facts(facts)
     problems = known_problems(versions)
     for problem in problems:
-        print(f"problem: {problem}")
+        print(wrapped(f"problem: {problem}", "", "  "))
     print("nothing known to be broken" if not problems else f"{len(problems)} known to be broken")
     return 1 if problems else 0
 
@@ -61,7 +63,7 @@ def known_problems(versions: Mapping[str, str]) -> list[str]:
     robotics, mujoco = versions.get("gymnasium-robotics"), versions.get("mujoco")
     if robotics and mujoco and number(mujoco) >= (3, 12) and number(robotics) <= (1, 4, 2):
         problems.append(
-            f"gymnasium-robotics {robotics} fails with mujoco {mujoco} (its Fetch tasks die when "
+            f"gymnasium-robotics {robotics} fails with mujoco {mujoco} (its Fetch tasks fail when "
             'they are made): pip install "mujoco<3.12"'
         )
     if mujoco and number(mujoco) < (3, 3):
@@ -69,10 +71,10 @@ def known_problems(versions: Mapping[str, str]) -> list[str]:
             f"mujoco {mujoco} is older than what the tasks were checked with: "
             'pip install "mujoco>=3.3,<3.12"'
         )
-    if number(versions.get("gymnasium", "1.1")) < (1, 1):
+    if number(versions.get("gymnasium", "1.2")) < (1, 2):
         problems.append(
-            f"gymnasium {versions['gymnasium']} has other autoreset modes: "
-            'pip install "gymnasium>=1.1"'
+            f"gymnasium {versions['gymnasium']} is older than scrubjay supports: "
+            'pip install "gymnasium>=1.2"'
         )
     return problems
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.report.page import write_report
 
-    refuse(unknown, arguments.flags)
+    refuse(unknown, arguments)
     report = write_report(arguments.runs, arguments.out)
     for note in report.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -11,8 +11,8 @@ EPILOG = """names:
 {names}
   all           everything above
 
-Finished runs are never repeated and broken-off ones go on, so the same command can be given again
-at any time. Runs that lie in the folder are always drawn, whoever made them.
+Finished runs are never repeated and stopped ones are resumed, so the same
+command can be given again at any time. All runs in the folder are drawn.
 
 agents:
   cec, sac, emac                     as in the paper
@@ -20,9 +20,9 @@ agents:
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
-  published-design                   the preset published, with the published code's stale index
-  sac-defaults, sac-her              Stable-Baselines3's settings; hindsight on FetchReach
-  sac-small-entropy                  Stable-Baselines3's settings, ent_coef auto_0.01
+  published-design                   the preset published, with a stale index
+  sac-defaults, sac-her              SB3's settings; hindsight on FetchReach
+  sac-small-entropy                  SB3's settings, ent_coef auto_0.01
 
 examples:
   scrubjay reproduce navigation --quick
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.studies.shared.workspace import Workspace
     from scrubjay.training.run_folder import command_line
 
-    refuse(unknown, arguments.flags)
+    refuse(unknown, arguments)
     budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
     default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
     if arguments.name.lower() in ("ablation", "plus"):
@@ -94,12 +94,12 @@ def _seeds(arguments: argparse.Namespace) -> tuple[int, ...]:
         return QUICK_SEEDS if arguments.quick else PAPER_SEEDS
     seeds = tuple(range(given[0])) if len(given) == 1 else tuple(given)
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise CommandError(f"--seeds: a count, or different seeds of at least 0; {given} came")
+        raise CommandError(f"--seeds: expected a count, or different seeds, got {given}")
     return seeds
 
 
 def _steps(arguments: argparse.Namespace) -> int | None:
     if arguments.steps is not None and arguments.steps < 1:
-        raise CommandError(f"--steps: at least 1 was expected, {arguments.steps} came")
+        raise CommandError(f"--steps: expected at least 1, got {arguments.steps}")
     steps: int | None = arguments.steps
     return steps

@@ -3,8 +3,10 @@
 The whole method is in what a batch contains: see `scrubjay.deep.replay`.
 """
 
+from os import PathLike
 from typing import Annotated, Any, Literal
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -179,7 +181,9 @@ class EMACAgent(DeepAgent):
         learning_starts: steps before the first gradient step
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
         device: where the networks are; they are too small for a GPU to help
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
     """
 
     name = "emac"
@@ -187,7 +191,7 @@ class EMACAgent(DeepAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: gymnasium.Env[Any, Any] | str,
         *,
         alpha: Annotated[float, Range(0, 1, tune=(0, 0.5))] = 0.1,
         beta: Annotated[float, Range(0, tune=(0, 1))] = 0.5,
@@ -203,7 +207,9 @@ class EMACAgent(DeepAgent):
         learning_starts: Annotated[int, Range(0)] = 1000,
         policy_kwargs: dict[str, Any] | None = None,
         device: str = "cpu",
-        seed: int = 0,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(env, locals())
 

@@ -7,7 +7,7 @@ import gymnasium
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training import EpisodeRecord
 from scrubjay.training.environments import EpisodeLimit
-from scrubjay.training.records import success_of
+from scrubjay.training.records import SuccessReader
 
 FINISHED = "finished_episode"  # the entry of the info at an episode's end
 
@@ -25,6 +25,7 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.n_episodes = 0
         self.n_steps = 0
         self.limit: EpisodeLimit | None = None
+        self.success_of = SuccessReader()
         self._length, self._total_reward = 0, 0.0
 
     def reset(
@@ -54,5 +55,5 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _record(self, terminated: bool, truncated: bool, info: dict[str, Any]) -> EpisodeRecord:
         return EpisodeRecord(
             self.n_episodes - 1, 0, self.n_steps, self._length, self._total_reward,
-            bool(terminated), bool(truncated), success_of(info),
+            bool(terminated), bool(truncated), self.success_of(info),
         )  # fmt: skip

@@ -6,8 +6,10 @@ more presets: "defaults"; "small-entropy", defaults whose entropy coefficient st
 fairer where rewards are sparse; and "her", defaults with hindsight, for tasks with goals.
 """
 
+from os import PathLike
 from typing import Annotated, Any
 
+import gymnasium
 from stable_baselines3 import SAC as Model  # noqa: N811
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -34,7 +36,9 @@ class SAC(DeepAgent):
         hindsight: whether goals are relabelled in hindsight: true or false
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
         device: where the networks are; they are too small for a GPU to help
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
     """
 
     name = "sac"
@@ -42,7 +46,7 @@ class SAC(DeepAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: gymnasium.Env[Any, Any] | str,
         *,
         batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
         learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 3e-4,
@@ -54,7 +58,9 @@ class SAC(DeepAgent):
         hindsight: bool = False,
         policy_kwargs: dict[str, Any] | None = None,
         device: str = "cpu",
-        seed: int = 0,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(env, locals())
 

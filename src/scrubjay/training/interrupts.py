@@ -1,11 +1,15 @@
 """Ctrl-C, taken at a moment that suits: between two steps, never inside a write."""
 
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOPPING = (
+    "\nstopping after this step; the last finished episode is saved (press Ctrl-C again to force)\n"
+)
 
 
 class InterruptGuard:
@@ -25,6 +29,9 @@ class InterruptGuard:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+        if number == signal.SIGINT:
+            # at once, also while an environment hangs; print could be in the middle of a line
+            os.write(2, STOPPING.encode())
 
     def __exit__(
         self,

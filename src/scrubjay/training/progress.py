@@ -88,6 +88,9 @@ def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
 
 
 def short(value: Any) -> str:
+    """A number in a few digits; "?" for what is not known yet."""
     if value is None:
         return "?"
+    if isinstance(value, str):
+        return value
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"

@@ -5,6 +5,7 @@ config.json     everything that is needed to run it again
 command.txt     the command that started it
 progress.csv, episodes.csv, eval.csv    reproducible to the last bit
 time.csv        wall clock
+logged.csv      what callbacks recorded with `logger.record`: timestep, name, value
 checkpoints/    last.scrub, best.scrub, step-<N>.scrub
 run.lock        held by the one process that may write here; owner.json says which
 """
@@ -31,7 +32,7 @@ from scrubjay.training.tables import Table
 __all__ = ["RunFolder", "RunFolderError", "write_text"]
 
 SCHEMA = 1
-TABLES = ("progress", "episodes", "eval", "trajectories", "time")
+TABLES = ("progress", "episodes", "eval", "trajectories", "time", "logged")
 PACKAGES = (
     "scrubjay", "numpy", "numba", "gymnasium", "mujoco", "gymnasium-robotics", "torch",
     "stable-baselines3",

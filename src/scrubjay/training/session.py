@@ -8,6 +8,7 @@ saved is the last episode boundary. Rows past a checkpoint are cut when a run re
 again, the same.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from scrubjay.training.evaluation import (
     success_rate,
     thinned,
 )
-from scrubjay.training.logger import TensorBoardOutput
+from scrubjay.training.logger import EPISODES, STEPS, Output, TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained
 from scrubjay.training.records import EpisodeRecord
@@ -47,9 +48,14 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("eval_freq", "log_freq", "checkpoint_freq"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} counts steps, 0 for never; {getattr(self, name)} came")
+                raise ValueError(
+                    f"expected {name} to be a number of steps, or 0 for never, got "
+                    f"{getattr(self, name)}"
+                )
         if any(step < 1 for step in self.checkpoint_steps):
-            raise ValueError(f"checkpoint_steps are at least 1; {self.checkpoint_steps} came")
+            raise ValueError(
+                f"expected checkpoint_steps of at least 1, got {self.checkpoint_steps}"
+            )
 
 
 class Timer:
@@ -80,6 +86,8 @@ class Session:
         should_stop: Callable[[], bool] = lambda: False,
         checkpoint_suffix: str = ".scrub",
         save_start: bool = False,
+        outputs: Sequence[Output] = (),
+        log_interval: int | None = 4,
     ) -> None:
         self.agent = agent
         self.plan = plan
@@ -95,6 +103,8 @@ class Session:
         self._best: tuple[float, float] | None = None
         self._clock = Clock(agent.num_timesteps)
         self._begun = False
+        self._log_interval = log_interval or NEVER
+        self._row_totals: Counter[str] = Counter()
         self._tick = agent.num_timesteps
         with self._starting():
             self._evaluations = Timer(plan.eval_freq if evaluator else 0, self._last_step("eval"))
@@ -103,7 +113,7 @@ class Session:
             self._named = self._missing_checkpoints() if folder else []
             if folder:
                 self._recall(folder)
-            self._open_tensorboard()
+            self._open_outputs(outputs)
         self._plan_next_event()
 
     # -- starting and resuming ---------------------------------------------------------------
@@ -153,11 +163,20 @@ class Session:
                 times.number(row, f"time/{name}", float)
             self._clock.restore(row)
 
-    def _open_tensorboard(self) -> None:
+    def _open_outputs(self, outputs: Sequence[Output]) -> None:
+        logger, opened = self.agent.logger, list(outputs)
         if self.plan.tensorboard:
             if self.folder is None:
-                raise ValueError("TensorBoard's files go into a run folder: give run_folder too")
-            self.agent.logger.outputs.append(TensorBoardOutput(self.folder.path / "tensorboard"))
+                raise ValueError(
+                    "expected run_folder with tensorboard=True, whose files go there; without one "
+                    "give the agent tensorboard_log"
+                )
+            opened.append(TensorBoardOutput(self.folder.path / "tensorboard"))
+        if self.folder:
+            opened.append(RecordedOutput(self.folder.tables["logged"]))
+        logger.outputs += opened
+        logger.write_row = self._write_row
+        self._writes_rows = logger.has(EPISODES)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what a checkpoint kept."""
@@ -193,6 +212,10 @@ class Session:
         self._probe()
         if record.timestep >= self._logs.next:
             self._log()
+        if self._writes_rows:
+            self._row_totals.update(totals)
+            if self.agent.n_episodes % self._log_interval == 0:
+                self._write_row()
 
     def handle_events(self) -> None:
         timestep = self.agent.num_timesteps
@@ -223,6 +246,8 @@ class Session:
         try:
             if status == "finished" and self.statistics.totals:
                 self._log()
+            if self.agent.logger.name_to_value:
+                self.agent.logger.dump(self.agent.num_timesteps)
             self._save("last")
             written = True
         finally:
@@ -257,12 +282,12 @@ class Session:
         reward = float(np.mean([record.total_reward for record in records]))
         length = float(np.mean([record.length for record in records]))
         rate, timestep = success_rate(records), records[0].timestep
-        log = self.agent.logger
-        log.record("eval/mean_reward", reward)
-        log.record("eval/mean_ep_length", length)
-        log.record("eval/success_rate", rate)
-        log.dump(timestep)
-        solved = "" if np.isnan(rate) else f"success {rate:.2f}, "
+        values = {"eval/mean_reward": reward, "eval/mean_ep_length": length}
+        if not np.isnan(rate):
+            values["eval/success_rate"] = rate
+        for rhythm in (STEPS, EPISODES):
+            self.agent.logger.send(values, timestep, rhythm)
+        solved = "no success signal, " if np.isnan(rate) else f"success {rate:.2f}, "
         self.progress.line(
             f"evaluation at step {timestep:,}: {solved}return {reward:.3g}, "
             f"{length:.0f} steps an episode"
@@ -304,10 +329,26 @@ class Session:
             # whoever watches the run (a sweep, a report) reads there how far it is
             self.folder.tables["progress"].flush()
             self.folder.tables["time"].append({"timestep": timestep, **times})
-        for name, value in {**row, **times}.items():
-            if value is not None and name != "timestep":
-                self.agent.logger.record(name, value)
-        self.agent.logger.dump(timestep)
+        logger, values = self.agent.logger, {**row, **times}
+        del values["timestep"]
+        logger.send(_known(values), timestep, STEPS)
+        if not self._writes_rows:  # otherwise what was recorded goes with the next row there
+            logger.dump(timestep)
+
+    def _write_row(self) -> None:
+        """A row in Stable-Baselines3's rhythm and with its names."""
+        timestep, logger = self.agent.num_timesteps, self.agent.logger
+        times = self._clock.row(timestep)
+        row = {
+            **(self.statistics.row() if self.statistics.episodes else {}),
+            **self.agent.metrics(self._row_totals),
+            "time/episodes": self.agent.n_episodes,
+            "time/fps": int(times["time/fps"]),
+            "time/time_elapsed": round(times["time/time_elapsed"], 1),
+            "time/total_timesteps": timestep - logger.first_step,
+        }
+        self._row_totals.clear()
+        logger.dump(timestep, _known(row), EPISODES)
 
     def _save(self, name: str) -> None:
         if self.folder is None:
@@ -326,6 +367,7 @@ class Session:
             "timesteps": self.agent.num_timesteps,
             "episodes": self.agent.n_episodes,
             "dropped_episodes": getattr(self.agent, "n_dropped_episodes", 0),
+            "success_signal": self.statistics.success_signal,
             "first_success_step": self.statistics.first_success_step,
             "first_greedy_success_step": self.first_greedy_success_step,
             "seconds": self._clock.totals(),
@@ -333,7 +375,10 @@ class Session:
 
     def _show(self) -> None:
         timestep = self.agent.num_timesteps
-        facts: dict[str, Any] = {"success": self.statistics.success_rate}
+        rate: Any = self.statistics.success_rate
+        if self.statistics.success_signal is False:
+            rate = "no signal"
+        facts: dict[str, Any] = {"success": rate}
         facts |= self.agent.gauges()
         self.progress.update(self._done(), facts)
         # about ten times a second
@@ -344,6 +389,28 @@ class Session:
         due = (self._evaluations.next, self._checkpoints.next, named)
         shown = NEVER if isinstance(self.progress, SilentProgress) else self._tick
         self.next_event = min(*due, shown)
+
+
+class RecordedOutput:
+    """Values that somebody recorded, in logged.csv of a run folder: a line for each."""
+
+    kind, rhythm = "csv", "recorded"
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def write(self, values: Mapping[str, Any], step: int) -> None:
+        """Write a line for each value."""
+        for name, value in values.items():
+            self._table.append({"timestep": step, "name": name, "value": value})
+
+    def close(self) -> None:
+        """The run folder closes its tables itself."""
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without those that are not known: None, and the NaN of a mean of nothing."""
+    return {name: value for name, value in values.items() if value is not None and value == value}
 
 
 def _score(records: list[EpisodeRecord]) -> tuple[float, float]:

@@ -17,11 +17,14 @@ class Statistics:
         self.episodes: deque[tuple[float, int, float | None]] = deque(maxlen=WINDOW)
         self.totals: Counter[str] = Counter()
         self.first_success_step: int | None = None
+        self.success_signal: bool | None = None
+        """Whether the environment says if an episode was solved; None before the first episode."""
 
     def add(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
         success = None if record.is_success is None else float(record.is_success)
         self.episodes.append((record.total_reward, record.length, success))
         self.totals.update(totals)
+        self.success_signal = bool(self.success_signal) or success is not None
         if record.is_success and self.first_success_step is None:
             self.first_success_step = record.timestep
 
@@ -43,9 +46,13 @@ class Statistics:
             "episodes": [list(episode) for episode in self.episodes],
             "totals": dict(self.totals),
             "first_success_step": self.first_success_step,
+            "success_signal": self.success_signal,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.episodes.extend((r, n, success) for r, n, success in state["episodes"])
         self.totals.update(state["totals"])
         self.first_success_step = state["first_success_step"]
+        known = [success is not None for _, _, success in self.episodes]
+        # 0.1.0 did not save it
+        self.success_signal = state.get("success_signal", any(known) if known else None)
