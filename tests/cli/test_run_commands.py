@@ -281,7 +281,7 @@ def test_report(finished, scrubjay, tmp_path):
 def test_report_of_nothing(scrubjay, tmp_path):
     answer = scrubjay("report", "nowhere")
     assert answer.code == 1
-    assert "no run was found in 'nowhere'" in answer.err
+    assert "got 'nowhere', in which there is no run" in answer.err
     assert not list(tmp_path.iterdir())
 
 

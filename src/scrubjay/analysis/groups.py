@@ -148,7 +148,7 @@ def _detail(name: str, value: object) -> str:
 
 
 def _without_repeats(runs: Sequence[RunData]) -> tuple[tuple[RunData, ...], tuple[RunData, ...]]:
-    """One run for each seed, in the order in which they came, and the others."""
+    """One run for each seed, in the given order, and the others."""
     kept: dict[int, RunData] = {}
     for run in sorted(runs, key=lambda run: not run.finished):  # a stable order
         kept.setdefault(run.seed, run)
