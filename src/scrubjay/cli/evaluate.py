@@ -1,4 +1,4 @@
-"""scrubjay evaluate RUN|FILE [TASK]"""
+"""The command `scrubjay evaluate RUN|FILE [TASK]`."""
 
 import argparse
 from collections.abc import Sequence

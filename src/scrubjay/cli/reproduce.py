@@ -1,4 +1,4 @@
-"""scrubjay reproduce NAME"""
+"""The command `scrubjay reproduce NAME`."""
 
 import argparse
 import sys
@@ -35,6 +35,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
     names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget

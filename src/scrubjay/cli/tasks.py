@@ -1,4 +1,4 @@
-"""scrubjay tasks"""
+"""The command `scrubjay tasks`."""
 
 import argparse
 from collections.abc import Sequence

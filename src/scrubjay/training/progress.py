@@ -80,6 +80,7 @@ class LineProgress:
 
 
 def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
+    """A progress bar on a terminal, otherwise lines of text, or nothing."""
     if not visible:
         return SilentProgress()
     return (
