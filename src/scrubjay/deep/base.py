@@ -416,6 +416,7 @@ def policy_for(env: gymnasium.Env[Any, Any]) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
+    """Let torch use one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
