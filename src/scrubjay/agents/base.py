@@ -853,7 +853,7 @@ def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:
-    """One total divided by another; NaN if the second is 0."""
+    """The ratio of two counts; NaN if the second is 0."""
     count = totals.get(whole, 0.0)
     return totals.get(part, 0.0) / count if count else float("nan")
 

@@ -25,7 +25,7 @@ def store_key(vector: Floats, key: Singles) -> bool:
 
 @compiled()
 def is_finite(vector: Floats) -> bool:
-    """Whether all numbers of a vector are finite."""
+    """Whether all numbers are finite."""
     for i in range(vector.shape[0]):  # noqa: SIM110
         if not np.isfinite(vector[i]):
             return False

@@ -175,6 +175,14 @@ class DeepAgent(ABC):
     def num_timesteps(self, value: int) -> None:
         self.model.num_timesteps = value
 
+    def get_env(self) -> Any:
+        """The training environment as a `VecEnv`.
+
+        Returns:
+            The model's `VecEnv`; None if it has no environment.
+        """
+        return self.model.get_env()
+
     # -- training ------------------------------------------------------------------------------
 
     def learn(
@@ -356,14 +364,15 @@ class DeepAgent(ABC):
         """Write Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept.
 
         Args:
-            path: The file.
+            path: The file; without a suffix .zip is added.
             training: Ignored, because such a run is not resumed.
         """
         # read by `load`
         self.model.agent_settings = self.config()  # type: ignore[attr-defined]
         # plain text in the zip: says which method's `load` opens it, before anything is executed
         self.model.agent_name = self.name  # type: ignore[attr-defined]
-        with replacing(Path(path)) as temporary:
+        file = Path(path)
+        with replacing(file if file.suffix else file.with_name(f"{file.name}.zip")) as temporary:
             self.model.save(temporary)
 
     @classmethod
@@ -416,7 +425,7 @@ def policy_for(env: gymnasium.Env[Any, Any]) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch use one thread inside the `with` block."""
+    """Let torch use one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -80,7 +80,7 @@ class LineProgress:
 
 
 def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
-    """A progress bar on a terminal, otherwise lines of text, or nothing."""
+    """A bar on a terminal, lines elsewhere, or nothing if it is not visible."""
     if not visible:
         return SilentProgress()
     return (
