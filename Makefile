@@ -1,15 +1,16 @@
-# make demo: set up, train, draw.   make test: set up, lint, types, all tests.
+# make demo: install, train, draw.   make test: install, lint, type check, all tests.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types pytest setup bench clean help
+.PHONY: demo test test-lowest lint types pytest setup bench clean help
 
 help:
-	@echo "make demo   set up and train CEC on two tasks; figures in demo/"
-	@echo "make test   set up and run every check"
-	@echo "make bench  all benchmarks, one after the other (half an hour, on a quiet machine)"
+	@echo "make demo   set up, solve a maze within seconds, draw it into demo/"
+	@echo "make test   set up and run all checks: lint, types, tests"
+	@echo "make test-lowest  tests with the lowest supported versions of all dependencies"
+	@echo "make bench  all benchmarks, one after the other (half an hour on an idle machine)"
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py demo
@@ -28,6 +29,15 @@ types: setup
 pytest: setup
 	$(BIN)/python -m pytest -n auto --dist loadfile -q
 
+# The tests that need neither torch nor a browser, with the lowest versions of all dependencies.
+test-lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install -q -c .ci/lowest.txt -e ".[mujoco,plots]" \
+		pytest pytest-xdist hypothesis "pandas>=2.2.2,<3" "scipy<1.15" "scikit-learn<1.7"
+	.venv-lowest/bin/python -m pytest -n auto --dist loadfile -q -m "not slow and not browser" \
+		tests/memory tests/embedding tests/agents tests/training tests/envs tests/figures \
+		tests/report tests/test_recorded_rows.py tests/test_released_files.py
+
 bench: setup
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks
@@ -45,4 +55,4 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) .venv-lowest demo

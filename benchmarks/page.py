@@ -110,8 +110,8 @@ def plus_overhead(results: Any) -> str:
     return (
         "Agent and loop in 30,000 steps of real training, the environment's own step taken off. "
         "Target: 1.5 times. On PointGoal (24 dimensions) it is missed: there the paper's radius "
-        "finds nobody and costs next to nothing, while cec-plus finds its twenty neighbours among "
-        "some thousand candidates.\n\n" + columns(results, names)
+        "contains no neighbours and costs almost nothing, while cec-plus finds its twenty "
+        "neighbours among about a thousand candidates.\n\n" + columns(results, names)
     )
 
 

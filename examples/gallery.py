@@ -19,7 +19,7 @@ LABEL = 34
 GAP = 12
 COLUMNS = 4
 
-# How each task came to the moment of its picture: an action, and for how many steps.
+# For each task an action, and the number of steps for which it is repeated before the picture.
 MOMENTS: dict[str, tuple[list[float], int]] = {
     "GrowingTree": ([0.1], 6),
     "SparseMountainCar": ([-1.0], 35),
@@ -30,7 +30,7 @@ MOMENTS: dict[str, tuple[list[float], int]] = {
     "SparseFetchReach": ([-0.2, 0.9, 0.1, 0.0], 4),
 }
 
-MAZES = ("PointUMaze", "Point4Rooms")  # square, on a floor without end
+MAZES = ("PointUMaze", "Point4Rooms")  # square pictures, extended at the sides
 
 
 def moment(name: str, action: list[float], steps: int) -> Image.Image:
@@ -44,7 +44,7 @@ def moment(name: str, action: list[float], steps: int) -> Image.Image:
 
 
 def picture_size(name: str) -> dict[str, int]:
-    """MuJoCo's tasks draw at any size: twice the tile's, to be smooth when reduced."""
+    """MuJoCo tasks are drawn at twice the size of a tile, then reduced, for smooth edges."""
     if name in ("GrowingTree", "SparseMountainCar"):
         return {}
     height = 2 * TILE[1]
@@ -52,7 +52,7 @@ def picture_size(name: str) -> dict[str, int]:
 
 
 def fitted(picture: Image.Image) -> Image.Image:
-    """The whole picture as large as the tile allows, its edges drawn out to fill the tile."""
+    """Scale a picture to fit into a tile, and extend its edges to fill the tile."""
     picture.thumbnail(TILE, Image.Resampling.LANCZOS)
     across, down = TILE[0] - picture.width, TILE[1] - picture.height
     margins = ((down // 2, down - down // 2), (across // 2, across - across // 2), (0, 0))
@@ -60,7 +60,7 @@ def fitted(picture: Image.Image) -> Image.Image:
 
 
 def gallery(pictures: dict[str, Image.Image]) -> Image.Image:
-    """Tiles with their names below, in rows; a shorter last row stands in the middle."""
+    """Arrange tiles in rows, with their names below; a shorter last row is centred."""
     rows = [list(pictures.items())[i : i + COLUMNS] for i in range(0, len(pictures), COLUMNS)]
     step_x, step_y = TILE[0] + GAP, TILE[1] + LABEL + GAP
     sheet = Image.new("RGB", (COLUMNS * step_x + GAP, len(rows) * step_y + GAP), "white")

@@ -1,23 +1,25 @@
-"""An agent in a loop of your own: a robot has sensors and motors, but no `env.step`.
+"""An agent in your own control loop: a robot has sensors and motors, but no `env.step`.
 
     python examples/own_loop.py [FOLDER]
 
-The robot is a carriage on a rail, simulated in a few lines; take its place with your own. It starts
-in the middle, the agent pushes it to and fro, and arriving at the dock at the right end earns 1.
+The robot is a carriage on a rail, simulated in a few lines; replace it with your own. It starts in
+the middle, the agent pushes it left and right, and reaching the dock at the right end gives a
+reward of 1.
 
-The agent needs to know how observations and actions look (`Spaces`), and is told of each episode:
+The agent is created with the spaces of observations and actions (`Spaces`), and each episode is
+reported to it:
 
     episode = agent.begin_episode()
-    action = episode.act(observation)                 # as often as there are steps
+    action = episode.act(observation)                 # in every step
     episode.record(reward, action=executed)
     episode.finish(last_observation, terminated=...)  # learns from the whole episode
 
-`act` and `record` come in turn. `record` takes the action that was really executed: here a safety
-layer brakes before the left end of the rail, whatever the agent wants, and what the agent remembers
-is the braking. An episode that is cut off, by a time limit or an emergency stop, is finished with
-`terminated=False`; one that should not be learned from is just left: `agent.rewind()`.
+`act` and `record` alternate. `record` takes the action that was actually executed: here a safety
+layer brakes before the left end of the rail, whatever the agent has chosen, and the agent remembers
+the braking. An episode that ends early, by a time limit or an emergency stop, is finished with
+`terminated=False`; an episode that should not be learned from is discarded with `agent.rewind()`.
 
-`save` writes the state at the end of the last finished episode. A loaded agent goes on from there
+`save` writes the state at the end of the last finished episode. A loaded agent continues from there
 with the same random numbers, as if it had never stopped.
 """
 
@@ -66,7 +68,7 @@ def made_safe(
 
 
 def run_episode(agent: MemoryAgent) -> bool:
-    """One episode of training; returns whether the robot has docked."""
+    """Run one training episode; return whether the robot reached the dock."""
     robot = Robot()
     episode = agent.begin_episode()
     for _ in range(LONGEST):
@@ -82,7 +84,7 @@ def run_episode(agent: MemoryAgent) -> bool:
 
 
 def steps_to_dock(agent: MemoryAgent) -> int:
-    """What the agent has learned: steps of a greedy episode, in which nothing is recorded."""
+    """Return the number of steps of a greedy episode, which is not recorded."""
     robot = Robot()
     for step in range(LONGEST):
         if robot.docked:
@@ -94,7 +96,7 @@ def steps_to_dock(agent: MemoryAgent) -> int:
 
 
 def main() -> None:
-    """Train, save, load, go on."""
+    """Train, save, load, and continue training."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, nargs="?", default=Path(tempfile.gettempdir()))
     file = parser.parse_args().folder / "carriage.scrub"

@@ -1,8 +1,8 @@
 """A method of your own in one file: repeat the nearest success, unless a failure is nearer.
 
-Each step of an episode goes into one of two memories, by whether the episode earned anything. The
-agent looks at the nearest row of both: if it is a success, its action is repeated; if not, or with
-the probability `epsilon`, the action is random.
+Each step of an episode is written to one of two memories, depending on whether the episode had a
+reward. The agent finds the nearest row of both: if the success is nearer, its action is repeated;
+otherwise, or with probability `epsilon`, the action is random.
 
 To use it from a script, register it:
 
@@ -11,8 +11,8 @@ To use it from a script, register it:
     scrubjay.register("nearest-success", "own_method:NearestSuccess")
     agent = scrubjay.make("nearest-success", "scrubjay/GrowingTree-v0", trust=3.0).learn(20_000)
 
-For the command line, let your package say so in its pyproject.toml; once it is installed, `scrubjay
-train nearest-success GrowingTree --trust 3` works like any other method:
+For the command line, declare an entry point in the pyproject.toml of your package; once it is
+installed, `scrubjay train nearest-success GrowingTree --trust 3` works like any other method:
 
     [project.entry-points."scrubjay.agents"]
     nearest-success = "own_method:NearestSuccess"
@@ -35,11 +35,11 @@ class NearestSuccess(MemoryAgent):
 
     Args:
         env: A Gymnasium environment or vector environment, or an id.
-        trust: a success may be so many times as far as the nearest failure
+        trust: a success may be this many times as far as the nearest failure
         epsilon: probability of a random action
         distance_threshold: states nearer than this are one row of a memory
         capacity: rows of each memory
-        seed: decides every random number
+        seed: determines all random numbers
     """
 
     name = "nearest-success"
@@ -69,7 +69,7 @@ class NearestSuccess(MemoryAgent):
         )
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
-        """The rule of training; `step.draws` are random numbers between 0 and 1."""
+        """Choose the actions of training; `step.draws` are random numbers between 0 and 1."""
         successes, failures = self.memories.values()
         for step in lanes.steps(keys):
             row, distance = nearest(successes, step.key)
@@ -89,7 +89,7 @@ class NearestSuccess(MemoryAgent):
         step.trace[CHOICE] = why
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
-        """The rule of evaluation: the nearest success; before the first one the default action."""
+        """Choose the action of the nearest success; before the first one, the default action."""
         successes = self.memories["successes"]
         if len(successes) == 0:
             return np.repeat(self.codec.encode(self.codec.default())[None], len(keys), axis=0)
@@ -98,7 +98,7 @@ class NearestSuccess(MemoryAgent):
         return actions
 
     def learn_from(self, experience: Experience) -> Learned:
-        """Write an episode; of two close steps the one that was nearer to its end is kept."""
+        """Write an episode; of two close steps, the one nearer to the end is kept."""
         memory = self.memories["successes" if experience.rewards.sum() > 0 else "failures"]
         steps_left = np.arange(len(experience.rewards))[::-1]
         _, outcomes = memory.write_many(experience.keys, -steps_left, action=experience.actions)
@@ -106,5 +106,5 @@ class NearestSuccess(MemoryAgent):
 
 
 def nearest(memory: EpisodicMemory, key: npt.NDArray[np.float32]) -> tuple[int, float]:
-    """The nearest row and its distance; (-1, infinity) if there is none."""
+    """Return the nearest row and its distance; (-1, infinity) if there is none."""
     return memory.nearest(key) if len(memory) else (-1, np.inf)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
     from scrubjay.training import BaseCallback, RunFolder
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent", "Spaces"),

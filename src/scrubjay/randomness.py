@@ -1,8 +1,8 @@
 """Every random number is a function of (seed, stream, environment, episode).
 
-There is no global generator and no generator state in any file: whoever needs randomness asks for
-the generator of its place. A resumed run, a run in another process and a run that evaluates more
-often therefore draw the same numbers.
+There is no global generator, and no generator state in any file: each use creates the generator of
+its stream, environment and episode. A resumed run, a run in another process and a run that
+evaluates more often therefore draw the same numbers.
 """
 
 from enum import IntEnum
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Stream(IntEnum):
-    """What the numbers are used for. The values are part of the file format: never renumber."""
+    """What random numbers are used for. The values are part of the file format: do not renumber."""
 
     POLICY = 0
     ENVIRONMENT = 1
@@ -23,16 +23,17 @@ class Stream(IntEnum):
 def seed_sequence(
     seed: int, stream: Stream, environment: int = 0, episode: int = 0
 ) -> np.random.SeedSequence:
+    """Return the seed sequence of one episode of one environment."""
     return np.random.SeedSequence(seed, spawn_key=(int(stream), environment, episode))
 
 
 def generator(
     seed: int, stream: Stream, environment: int = 0, episode: int = 0
 ) -> np.random.Generator:
-    """The generator of one episode of one environment."""
+    """Return the generator of one episode of one environment."""
     return np.random.Generator(np.random.PCG64(seed_sequence(seed, stream, environment, episode)))
 
 
 def reset_seed(seed: int, stream: Stream, environment: int = 0, episode: int = 0) -> int:
-    """The seed for `env.reset` at the start of that episode (31 bits: some ask for int32)."""
+    """Return the seed for `env.reset` at the start of an episode (31 bits, to fit into int32)."""
     return int(seed_sequence(seed, stream, environment, episode).generate_state(1)[0] >> 1)

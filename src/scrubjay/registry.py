@@ -87,7 +87,7 @@ _SPECS = {
             actions=("Box",),
             extra="deep",
             summary="Stable-Baselines3's Soft Actor-Critic, a baseline",
-            presets=("paper", "defaults", "her"),
+            presets=("paper", "defaults", "small-entropy", "her"),
             vectors=False,
         ),
         AgentSpec(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrubjay.analysis.curves import evaluation_curve, one_task, progress_curve
-from scrubjay.analysis.groups import differences, group_runs
+from scrubjay.analysis.groups import differences, group_runs, plain
 from scrubjay.analysis.reading import find_runs, load_run, load_runs
 from scrubjay.training.errors import RunError
 
@@ -158,16 +158,30 @@ def test_differences_name_only_what_differs(make_run):
     }
 
 
-def test_the_same_seed_twice_is_refused(make_run):
-    make_run("a")
-    with pytest.raises(RunError, match="counted twice"):
-        group_runs(load_runs(make_run("b").parent))
+def test_the_same_seed_twice_counts_once(make_run):
+    make_run("a", status="interrupted")
+    make_run("c", seed=1)
+    make_run("d")
+    (group,) = group_runs(load_runs(make_run("b").parent, allow_unfinished=True))
+    assert [run.path.name for run in group.runs] == ["b", "c"]  # finished ones, the first of them
+    assert [run.path.name for run in group.repeats] == ["a", "d"]
+
+
+def test_settings_are_written_without_python():
+    stages = [{"name": "goal_difference", "keys": []}, {"name": "running_normalizer"}]
+    assert plain({"name": "chain", "stages": stages}) == (
+        "chain (stages: goal difference (keys: none), running normalizer)"
+    )
+    assert plain([0.9, 0.05, 100_000]) == "0.9, 0.05, 100,000"
+    assert [plain(value) for value in (True, None, 3, 1e-4, "noise")] == [
+        "yes", "none", "3", "0.0001", "noise",
+    ]  # fmt: skip
 
 
 def test_runs_of_different_tasks_are_refused(make_run):
     make_run("a")
     runs = load_runs(make_run("b", task="scrubjay/GrowingTree-v0").parent)
-    with pytest.raises(RunError, match=r"2 tasks came \(scrubjay/GrowingTree-v0, scrubjay/Point"):
+    with pytest.raises(RunError, match=r"got 2 tasks \(scrubjay/GrowingTree-v0, scrubjay/Point"):
         one_task(runs)
 
 
@@ -235,9 +249,9 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
         ("eval.csv", None, "evaluation at step 4000, but eval.csv ends at step 0"),
         ("eval.csv", "", "evaluation at step 4000, but eval.csv ends at step 0"),
         ("episodes.csv", None, "after 40 episodes, but episodes.csv has 0"),
-        ("eval.csv", "timestep,episode\n1,1\n", "a column 'return' was expected"),
-        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: 2 fields were expected, 1 came"),
-        ("time.csv", "timestep,x\n1,abc\n", "line 2: a number was expected, 'abc' came"),
+        ("eval.csv", "timestep,episode\n1,1\n", "expected a column 'return'"),
+        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: expected 2 fields, got 1"),
+        ("time.csv", "timestep,x\n1,abc\n", "line 2: expected a number, got 'abc'"),
         ("episodes.csv", b"\xff\xfe\x00", "cannot be read"),
     ],
 )

@@ -340,8 +340,8 @@ GOOD = {"mujoco": "3.10.0", "gymnasium-robotics": "1.4.2", "gymnasium": "1.4.0"}
         ({"mujoco": "3.12.0"}, 'pip install "mujoco<3.12"'),
         ({"mujoco": "3.12.1rc1"}, 'pip install "mujoco<3.12"'),
         ({"mujoco": "2.3.7"}, 'pip install "mujoco>=3.3,<3.12"'),
-        ({"gymnasium": "1.0.0"}, 'pip install "gymnasium>=1.1"'),
-        ({"gymnasium": "0.29.1"}, 'pip install "gymnasium>=1.1"'),
+        ({"gymnasium": "1.0.0"}, 'pip install "gymnasium>=1.2"'),
+        ({"gymnasium": "0.29.1"}, 'pip install "gymnasium>=1.2"'),
     ],
 )
 def test_combinations_known_to_be_broken(change, fix, scrubjay, monkeypatch):

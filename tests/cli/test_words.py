@@ -149,7 +149,7 @@ def test_every_setting_with_a_range_refuses_what_is_outside_of_it(agent, scrubja
 def test_what_the_task_does_not_allow_exits_with_1(scrubjay, tmp_path):
     answer = train(scrubjay, "--embedding", "select:a,b")
     assert answer.code == 1
-    assert "the entries ('a', 'b') can be selected from a Dict" in answer.err
+    assert "expected a Dict observation with the entries ('a', 'b')" in answer.err
     assert "Traceback" not in answer.err
     assert not list(tmp_path.iterdir()), "nothing is created for a run that cannot start"
 

@@ -268,35 +268,39 @@ def test_reading_changes_nothing_and_state_is_a_copy(maker):
 
 
 def test_bounds_of_an_infinite_space_are_refused():
-    with pytest.raises(ValueError, match=r"finite ones.*\[0, 1\].*FrozenNormalizer"):
+    with pytest.raises(ValueError, match=r"finite bounds.*\[0, 1\].*FrozenNormalizer"):
         BoundsScaler().bind((np.array([-np.inf, 0.0, 0.0]), np.array([1.0, np.inf, 1.0])), 0)
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: RandomProjection(0), ValueError, r"at least 1; 0 came"),
+        (lambda: RandomProjection(0), ValueError, r"at least 1, got 0"),
         (lambda: RandomProjection(2.5), ValueError, r"whole number.*2\.5"),
-        (lambda: FrozenNormalizer(1), ValueError, r"at least 2; 1 came"),
+        (lambda: FrozenNormalizer(1), ValueError, r"at least 2, got 1"),
         (lambda: FrozenNormalizer("many"), ValueError, r"whole number.*'many'"),
         (lambda: Chain([]), ValueError, "at least one stage"),
-        (lambda: Chain([RunningNormalizer]), TypeError, r"embedding.*came"),
+        (lambda: Chain([RunningNormalizer]), TypeError, r"embedding.*got"),
         (lambda: Chain([Identity(), SelectKeys(["a"])]), ValueError, r"first stage.*SelectKeys"),
         (lambda: SelectKeys("goal"), TypeError, r"list of names.*'goal'"),
         (lambda: SelectKeys([]), TypeError, "list of names"),
         (lambda: SelectKeys([1]), TypeError, r"list of names.*1"),
-        (lambda: load_embedding({"name": "magic"}), ValueError, r"'magic'.*known are:.*bounds"),
-        (lambda: load_embedding({}), ValueError, r"None.*known are"),
-        (lambda: SelectKeys(["x"]).flattener(mixed_space()), ValueError, r"no entry.*goal"),
+        (lambda: load_embedding({"name": "magic"}), ValueError, r"'magic'.*one of:.*bounds"),
+        (lambda: load_embedding({}), ValueError, r"None.*one of"),
+        (
+            lambda: SelectKeys(["x"]).flattener(mixed_space()),
+            ValueError,
+            r"entries.*goal.*got \['x'\]",
+        ),
         (
             lambda: SelectKeys(["x"]).flattener(gym.spaces.Box(0, 1, (2,))),
             TypeError,
-            r"selected from a Dict",
+            r"expected a Dict observation",
         ),
         (lambda: Identity().flattener(gym.spaces.Discrete(3)), TypeError, "Flatten"),
     ],
 )
-def test_bad_arguments_say_what_was_expected_and_what_came(make, error, message):
+def test_bad_arguments_say_what_was_expected(make, error, message):
     with pytest.raises(error, match=f"(?s){message}"):
         make()
 
@@ -304,8 +308,8 @@ def test_bad_arguments_say_what_was_expected_and_what_came(make, error, message)
 @pytest.mark.parametrize(
     ("observation", "error", "message"),
     [
-        (np.zeros(2), ValueError, r"\(3,\) was expected, \(2,\) came"),
-        (np.zeros((1, 3)), ValueError, r"\(3,\) was expected, \(1, 3\) came"),
+        (np.zeros(2), ValueError, r"\(3,\), got shape \(2,\)"),
+        (np.zeros((1, 3)), ValueError, r"\(3,\), got shape \(1, 3\)"),
         (np.zeros(3, np.complex128), TypeError, "numeric.*complex128"),
         (np.array(["a", "b", "c"]), TypeError, "numeric.*<U1"),
         (np.array([None] * 3), TypeError, "numeric.*object"),
@@ -319,7 +323,7 @@ def test_observations_of_the_wrong_kind_are_refused(observation, error, message)
 
 def test_a_dict_observation_without_an_entry_says_which():
     flattener = Identity().flattener(mixed_space())
-    with pytest.raises(ValueError, match=r"arm.*goal.*came"):
+    with pytest.raises(ValueError, match=r"arm.*goal.*got"):
         flattener.into({"goal": np.zeros(2)}, np.zeros(7))
 
 
@@ -370,12 +374,12 @@ def test_defect_17_two_classes_of_one_name_are_refused():
     define()
     again = define()  # a cell of a notebook is run again
     assert type(load_embedding({"name": "twin for this test"})) is again
-    with pytest.raises(TypeError, match=r"'twin for this test' already.*Twin.*Another"):
+    with pytest.raises(TypeError, match=r"'twin for this test'.*Twin.*Another"):
 
         class Another(Identity):
             name = "twin for this test"
 
-    with pytest.raises(TypeError, match=r"'identity' already.*Mine"):
+    with pytest.raises(TypeError, match=r"'identity'.*Mine"):
 
         class Mine(Identity):
             name = "identity"
@@ -393,7 +397,7 @@ def test_defect_17_two_classes_of_one_name_are_refused():
 )
 def test_defect_17_what_reads_the_observation_must_be_the_first_stage(stage):
     name = type(stage).__name__
-    with pytest.raises(ValueError, match=f"first stage.*{name} must be the first stage"):
+    with pytest.raises(ValueError, match=f"first stage.*{name}.*make it the first stage"):
         Chain([RunningNormalizer(), stage])
     Chain([stage, RunningNormalizer()])
     Chain([RunningNormalizer(), Chain([RunningNormalizer(), Identity()])])
@@ -401,7 +405,7 @@ def test_defect_17_what_reads_the_observation_must_be_the_first_stage(stage):
 
 @pytest.mark.parametrize("dimensions", [[1.5], ["1"], [None], [True]])
 def test_defect_14_angles_are_whole_numbers(dimensions):
-    with pytest.raises(ValueError, match="dimensions must be a whole number"):
+    with pytest.raises(ValueError, match="dimensions to be a whole number"):
         Periodic(dimensions)
 
 

@@ -115,11 +115,11 @@ FAULTS = {
     "missing member": (lambda f: f.members.pop("flags.npy"), "do not match the manifest"),
     "extra member": (lambda f: f.members.update(x=b"1"), "do not match the manifest"),
     "path out of the folder": (lambda f: f.members.update({"../x": b"1"}), "do not match"),
-    "odd array name": (lambda f: f.manifest["arrays"].update({"../x": {}}), "odd names"),
+    "odd array name": (lambda f: f.manifest["arrays"].update({"../x": {}}), "invalid names"),
     "newer schema": (lambda f: f.manifest.update(schema=99), "upgrade scrubjay"),
     "no schema": (lambda f: f.manifest.pop("schema"), "unknown schema"),
     "text schema": (lambda f: f.manifest.update(schema="1"), "unknown schema"),
-    "other kind": (lambda f: f.manifest.update(kind="agent"), "holds 'agent', expected 'test'"),
+    "other kind": (lambda f: f.manifest.update(kind="agent"), "kind 'test', got 'agent'"),
     "foreign": (lambda f: f.manifest.pop("format"), "not written by scrubjay"),
     "no arrays": (lambda f: f.manifest.update(arrays=3), "lists no arrays"),
     "not a number": (lambda f: f.manifest.update(x=float("nan")), "contains NaN"),
@@ -132,9 +132,9 @@ FAULTS = {
     ),
     "objects": (
         with_array("flags", npy(np.array([{}, {}]), allow_pickle=True)),
-        "never written",
+        "never writes",
     ),
-    "text": (with_array("flags", npy(np.array(["a"]))), "never written"),
+    "text": (with_array("flags", npy(np.array(["a"]))), "never writes"),
     "fortran order": (
         lambda f: f.members.update(
             {"memory/keys.npy": npy(np.array(ARRAYS["memory/keys"], order="F"))}

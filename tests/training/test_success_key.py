@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import scrubjay
 from probes import Corridor
@@ -123,3 +124,12 @@ def test_what_is_no_key(key):
 def rows(folder, table):
     with (folder / f"{table}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_the_info_of_a_vector_environment_may_have_dicts():
+    """Gymnasium's RecordEpisodeStatistics has one."""
+    env = RecordEpisodeStatistics(SyncVectorEnv([lambda: Reporting(success=True)] * 2))
+    seen = []
+    CEC(env, seed=1).learn(8, callback=lambda local, _: seen.append(local["infos"][1]))
+    assert seen[1]["success"]
+    assert seen[1]["episode"]["l"] == 2

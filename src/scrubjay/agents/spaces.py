@@ -105,7 +105,7 @@ def _build_discrete(
     whole = type(n) is int and type(start) is int and dtype.kind in "iu"
     if not whole or n < 1 or not _fits(dtype, n, start, start + n - 1):
         raise ValueError(f"expected the {prefix} space to be Discrete, got {description}")
-    # Gymnasium 1.1 knows no other dtype
+    # older versions of Gymnasium have no argument dtype
     other = {} if dtype == np.int64 else {"dtype": dtype.type}
     return spaces.Discrete(n, start=start, **other)
 
@@ -144,7 +144,7 @@ def _build_dict(
 
 def _build_tuple(
     description: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], prefix: str
-) -> spaces.Tuple[Any]:
+) -> "spaces.Tuple[Any]":  # a string: it is not generic in older versions of Gymnasium
     parts = enumerate(description["tuple"])
     return spaces.Tuple([build_space(part, arrays, f"{prefix}/{i}") for i, part in parts])
 

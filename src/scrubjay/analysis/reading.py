@@ -61,6 +61,12 @@ class RunData:
         return int(self.manifest["seed"])
 
     @property
+    def has_success(self) -> bool:
+        """Whether its task said of any episode whether it was a success."""
+        signals = (self.evaluations.success, self.episodes.get("is_success", np.empty(0)))
+        return any(bool(np.isfinite(values).any()) for values in signals)
+
+    @property
     def first_success_steps(self) -> tuple[int | None, int | None]:
         """Of the first success in training, and of the first greedy one; None for never."""
         return self.manifest["first_success_step"], self.manifest["first_greedy_success_step"]

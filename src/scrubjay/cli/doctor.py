@@ -71,10 +71,10 @@ def known_problems(versions: Mapping[str, str]) -> list[str]:
             f"mujoco {mujoco} is older than what the tasks were checked with: "
             'pip install "mujoco>=3.3,<3.12"'
         )
-    if number(versions.get("gymnasium", "1.1")) < (1, 1):
+    if number(versions.get("gymnasium", "1.2")) < (1, 2):
         problems.append(
-            f"gymnasium {versions['gymnasium']} has other autoreset modes: "
-            'pip install "gymnasium>=1.1"'
+            f"gymnasium {versions['gymnasium']} is older than scrubjay supports: "
+            'pip install "gymnasium>=1.2"'
         )
     return problems
 

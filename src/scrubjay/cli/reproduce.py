@@ -17,18 +17,20 @@ command can be given again at any time. All runs in the folder are drawn.
 
 agents:
   cec, sac, emac                     as in the paper
-  cec-plus                           ablation and plus (their default)
+  cec-plus                           ablation, plus (their default) and speed
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
   published-design                   the preset published, with a stale index
   sac-defaults, sac-her              SB3's settings; hindsight on FetchReach
+  sac-small-entropy                  SB3's settings, ent_coef auto_0.01
 
 examples:
   scrubjay reproduce navigation --quick
   scrubjay reproduce all --agents cec
   scrubjay reproduce navigation --agents sac --seeds 2
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
+  scrubjay reproduce all --redraw          (draws the results' stored numbers again)
 """
 
 
@@ -45,12 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
     add("--runs", type=Path, metavar="FOLDER", help="folder of the runs (default runs/paper)")
     add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
+    add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
     add("--agents", nargs="*", metavar="NAME", help="which agents to run (default cec sac emac)")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.registry import agent_spec
-    from scrubjay.studies.reproduce import reproduce
+    from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget
     from scrubjay.studies.shared.workspace import Workspace
     from scrubjay.training.run_folder import command_line
@@ -69,6 +72,9 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         agents=tuple(agents),
         command=command_line(),
     )
+    if arguments.redraw:
+        redraw(arguments.name.lower(), workspace)
+        return 0
     try:
         outcome = reproduce(arguments.name.lower(), workspace, arguments.jobs)
     except ImportError as error:

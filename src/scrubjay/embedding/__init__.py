@@ -1,4 +1,4 @@
-"""From an observation to the key that the memory is asked with."""
+"""Embeddings: from an observation to the key under which the memory stores it."""
 
 from scrubjay.embedding.base import Embedding, load_embedding
 from scrubjay.embedding.chain import Chain

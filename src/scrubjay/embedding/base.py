@@ -1,15 +1,14 @@
-"""The one protocol of all embeddings.
+"""The base class of all embeddings.
 
-An embedding is a stage: a vector of float64 goes in, a vector of float64 comes out. A `Flattener`
-makes the first vector out of what the environment gives (an array, or the entries of a Dict);
-`Chain` puts stages one behind the other. A stage that learns (a normaliser) learns only in
-`observe`, which training calls once for every observation; evaluation calls `embed`, which changes
-nothing.
+An embedding is a stage that maps a float64 vector to another float64 vector. A `Flattener` creates
+the first vector from the observation (an array, or the entries of a Dict); `Chain` applies several
+stages in sequence. A stage with statistics (a normaliser) updates them only in `observe`, which
+training calls once for every observation; evaluation calls `embed`, which changes nothing.
 
-What a stage needs to be made again is JSON (`config`), what it knows is arrays (`state`). Both are
-saved with the agent, and nothing in a file is ever executed: classes are found by name in a table.
+`config` returns the arguments of a stage as JSON, `state` its statistics as arrays. Both are saved
+with the agent. Nothing in a file is ever executed: classes are looked up by name.
 
-An agent uses a copy of the embedding that it is given; a fitted one keeps what it knows.
+An agent uses a copy of the embedding it is given; one that was fitted before keeps its statistics.
 """
 
 import copy
@@ -30,22 +29,27 @@ _CLASSES: dict[str, type["Embedding"]] = {}
 
 
 class _NoName:
-    """Stands for the name of a class that was given none; reading it is an error.
+    """The `name` of a class that does not define one; reading it raises an error.
 
-    Without it such a class would be saved under its parent's name, and loaded as its parent.
+    Otherwise such a class would be saved under the name of its parent, and loaded as its parent.
     """
 
-    def __get__(self, embedding: Any, cls: type) -> str:
+    def __get__(self, embedding: object, cls: type) -> str:
         raise AttributeError(
-            f"{cls.__name__} has no name to be saved under: give the class a name of its own, such "
-            f'as name = "{cls.__name__.lower()}"'
+            f"{cls.__name__} has no name, which saving requires; define one in the class, such as "
+            f'name = "{cls.__name__.lower()}"'
         )
 
 
 class Embedding(ABC):
-    """Observation -> key. Subclasses say how one vector becomes the next.
+    """Maps observations to keys.
 
-    A subclass that is to be saved needs a `name` of its own.
+    Subclasses implement `bind` and `embed`. A subclass that is to be saved needs its own `name`.
+
+    Attributes:
+        name: The name under which the class is saved.
+        input_dim: Length of the vectors that go in; set by `bind`.
+        key_dim: Length of the keys that come out; set by `bind`.
     """
 
     name: ClassVar[str]
@@ -53,7 +57,7 @@ class Embedding(ABC):
     key_dim: int
 
     def __init_subclass__(cls) -> None:
-        # a class that overrides what happens to one vector does not inherit a faster batch form
+        # a class that overrides `embed` or `observe` must not inherit the batch form of its parent
         own = cls.__dict__
         if ("embed" in own or "observe" in own) and "observe_batch" not in own:
             cls.observe_batch = Embedding.observe_batch  # type: ignore[method-assign]
@@ -63,67 +67,116 @@ class Embedding(ABC):
             cls.name = _NoName()  # type: ignore[assignment]
             return
         known = _CLASSES.get(cls.name, cls)
-        # a cell of a notebook that is run again defines the same class again
+        # running a notebook cell again defines the same class again
         if _full_name(known) != _full_name(cls):
             raise TypeError(
-                f"there is an embedding named {cls.name!r} already, {_full_name(known)}: give "
-                f"{_full_name(cls)} another name"
+                f"expected a new name, got {cls.name!r}, which {_full_name(known)} uses already; "
+                f"give {_full_name(cls)} another name"
             )
         _CLASSES[cls.name] = cls
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
-        """How an observation of this space becomes the first vector: by default all of it."""
+        """Return the function that turns observations of a space into vectors.
+
+        Args:
+            space: The observation space.
+
+        Returns:
+            A flattener, by default one that uses the whole observation.
+        """
         return Flattener(space)
 
     @abstractmethod
     def bind(self, bounds: Bounds, seed: int) -> Bounds:
-        """Fit the stage to vectors within these bounds; return the bounds of what comes out.
+        """Prepare the stage for vectors within these bounds; sets `input_dim` and `key_dim`.
 
-        Sets `input_dim` and `key_dim`. `seed` is for what a stage draws at random.
+        Args:
+            bounds: Lowest and highest values of the vectors that go in.
+            seed: Seed of everything that the stage draws at random.
+
+        Returns:
+            Lowest and highest values of the vectors that come out.
         """
 
     @abstractmethod
     def embed(self, vector: Vector, out: Vector) -> None:
-        """Write the key of `vector` into `out`. Changes nothing else."""
+        """Compute the key of a vector, without changing the statistics.
+
+        Args:
+            vector: The vector, of length `input_dim`.
+            out: Array of length `key_dim` that receives the key.
+        """
 
     def observe(self, vector: Vector, out: Vector) -> None:
-        """Learn from one training observation, then write its key (if `ready`) into `out`."""
+        """Update the statistics with one training observation, then compute its key.
+
+        Args:
+            vector: The vector, of length `input_dim`.
+            out: Array of length `key_dim` that receives the key, if the stage is `ready`.
+        """
         self.embed(vector, out)
 
     def observe_batch(self, vectors: Vector, out: Vector) -> None:
-        """`observe` for many vectors, one after the other; keys into the rows of `out`."""
+        """Call `observe` for many vectors in order.
+
+        Args:
+            vectors: One vector in each row.
+            out: Matrix whose rows receive the keys.
+        """
         for vector, key in zip(vectors, out, strict=True):
             self.observe(vector, key)
 
     @property
     def ready(self) -> bool:
-        """False while the stage still gathers what it needs: until then there are no keys."""
+        """Whether the stage can compute keys; False while it still collects statistics."""
         return True
 
     def end_episode(self) -> None:
-        """Told at every episode's end, the only moment at which a stage may become ready."""
+        """Signal the end of an episode, the only moment at which a stage may become ready."""
 
     def embed_batch(self, vectors: Vector) -> Vector:
-        """The keys of many vectors, one a row."""
+        """Compute the keys of many vectors, without changing the statistics.
+
+        Args:
+            vectors: One vector in each row.
+
+        Returns:
+            One key in each row.
+        """
         keys = np.empty((len(vectors), self.key_dim))
         for vector, key in zip(vectors, keys, strict=True):
             self.embed(vector, key)
         return keys
 
     def config(self) -> dict[str, Any]:
-        """What makes the stage again, as JSON: its name and its arguments."""
+        """Return the configuration from which `load_embedding` recreates the stage.
+
+        Returns:
+            The name and the constructor's arguments, as JSON.
+        """
         return {"name": self.name}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What the stage knows, as arrays of its own."""
+        """Return the statistics of the stage.
+
+        Returns:
+            Copies of its arrays, by name.
+        """
         return {}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a `state`, after `check_state`; one that does not fit is a ValueError."""
+        """Set the statistics to those of a `state`.
+
+        Args:
+            state: The arrays, by name.
+
+        Raises:
+            ValueError: If names, types or shapes do not fit, or numbers are not finite.
+        """
         check_state(state, self.state())
 
     def warm_up(self) -> None:
-        """Compile what `embed` and `observe` call; what the stage knows does not change."""
+        """Compile what `embed` and `observe` call, without changing the statistics."""
         stage = copy.deepcopy(self)
         vector, key = np.zeros(self.input_dim), np.zeros(self.key_dim)
         stage.embed(vector, key)
@@ -131,21 +184,32 @@ class Embedding(ABC):
 
 
 def load_embedding(config: Mapping[str, Any]) -> Embedding:
-    """Make an embedding from its `config`. It must be bound, then restored."""
+    """Create an embedding from its configuration.
+
+    Args:
+        config: What `Embedding.config` returned.
+
+    Returns:
+        The embedding; call `bind`, then `restore`.
+
+    Raises:
+        TypeError: If it is not a configuration.
+        ValueError: If no embedding has that name.
+    """
     if not isinstance(config, Mapping):
-        raise TypeError(f"an embedding or the config of one was expected, {config!r} came")
+        raise TypeError(f"expected an embedding or its config, got {config!r}")
     arguments = dict(config)
     name = arguments.pop("name", None)
     if name not in _CLASSES:
         known = ", ".join(sorted(_CLASSES))
-        raise ValueError(f"an embedding named {name!r} is not known; known are: {known}")
+        raise ValueError(f"expected the name of an embedding, got {name!r}; use one of: {known}")
     return _CLASSES[name](**arguments)
 
 
 def check_state(
     state: Mapping[str, npt.NDArray[Any]], expected: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Refuse a state whose names, types or shapes are not the expected ones, or not finite."""
+    """Raise ValueError if names, types or shapes of a state are not as expected, or not finite."""
     if state.keys() != expected.keys():
         raise ValueError(f"expected the embedding's arrays {sorted(expected)}, got {sorted(state)}")
     for name, array in expected.items():
@@ -156,16 +220,16 @@ def check_state(
                 f"got {found.dtype} of shape {found.shape}"
             )
         if not np.isfinite(found).all():
-            raise ValueError(f"the embedding's {name} has numbers that are not finite")
+            raise ValueError(f"expected finite numbers in the embedding's {name}, got {found}")
 
 
 def bind_keeping_state(embedding: Embedding, bounds: Bounds, seed: int) -> None:
-    """Bind an embedding; one that was bound before keeps what it knows.
+    """Bind an embedding; one that was bound before keeps its statistics.
 
     Raises:
-        ValueError: What it knows is about vectors of another dimension.
+        ValueError: If its statistics are of vectors of another dimension.
     """
-    # an annotation alone until `bind` sets it
+    # the class only annotates input_dim; `bind` sets it
     known = embedding.state() if "input_dim" in vars(embedding) else {}
     before = getattr(embedding, "input_dim", None)
     embedding.bind(bounds, seed)
@@ -173,11 +237,11 @@ def bind_keeping_state(embedding: Embedding, bounds: Bounds, seed: int) -> None:
         return
     try:
         if embedding.input_dim != before:
-            raise ValueError(f"it takes {before} numbers, an observation has {len(bounds[0])}")
+            raise ValueError(f"expected {before} numbers, got an observation of {len(bounds[0])}")
         embedding.restore(known)
     except ValueError as error:
         raise ValueError(
-            f"{type(embedding).__name__} was fitted to other observations: {error}; give a new one"
+            f"{type(embedding).__name__} was fitted to other observations: {error}; pass a new one"
         ) from error
 
 
@@ -186,11 +250,14 @@ def _full_name(cls: type) -> str:
 
 
 def unbounded(size: int) -> Bounds:
+    """Return infinite bounds."""
     return np.full(size, -np.inf), np.full(size, np.inf)
 
 
-def whole_number(name: str, value: Any, *, at_least: int) -> int:
-    """An argument that counts something, or an error that says so."""
+def whole_number(name: str, value: int, *, at_least: int) -> int:
+    """Return an argument as int, or raise ValueError if it is not a whole number or too small."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}; {value!r} came")
+        raise ValueError(
+            f"expected {name} to be a whole number of at least {at_least}, got {value!r}"
+        )
     return int(value)

@@ -1,4 +1,4 @@
-"""Several stages, one behind the other."""
+"""Several embeddings applied in sequence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,21 +12,29 @@ from scrubjay.embedding.flatten import Flattener
 
 
 class Chain(Embedding):
-    """Each stage embeds what the one before it gives; the first selects entries of a Dict."""
+    """Applies several embeddings in sequence, each to the output of the one before it.
+
+    Args:
+        stages: The embeddings, or their configurations. Only the first may read the observation
+            itself, as `SelectKeys` and `GoalDifference` do.
+
+    Raises:
+        ValueError: If there is no stage, or a later one reads the observation itself.
+    """
 
     name = "chain"
 
     def __init__(self, stages: Sequence[Embedding | Mapping[str, Any]]) -> None:
         if not stages:
-            raise ValueError("a chain needs at least one stage, none came")
+            raise ValueError("expected a chain of at least one stage, got none")
         self.stages = tuple(
             stage if isinstance(stage, Embedding) else load_embedding(stage) for stage in stages
         )
         for stage in self.stages[1:]:
             if reads_observations(stage):
                 raise ValueError(
-                    "only the first stage of a chain reads the observation itself: "
-                    f"{type(stage).__name__} must be the first stage"
+                    "expected only the first stage of a chain to read the observation itself, got "
+                    f"{type(stage).__name__} as a later one; make it the first stage"
                 )
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
@@ -46,7 +54,7 @@ class Chain(Embedding):
 
     def embed(self, vector: Vector, out: Vector) -> None:
         for stage in self.stages[:-1]:
-            between = np.empty(stage.key_dim)  # a buffer of its own: many threads may embed at once
+            between = np.empty(stage.key_dim)  # not shared: several threads may embed at once
             stage.embed(vector, between)
             vector = between
         self.stages[-1].embed(vector, out)
@@ -103,7 +111,7 @@ class Chain(Embedding):
 
 
 def reads_observations(stage: Embedding) -> bool:
-    """Whether a stage takes entries of the observation, not just any vector."""
+    """Whether a stage reads entries of the observation, not just any vector."""
     if isinstance(stage, Chain):
         return reads_observations(stage.stages[0])
     return type(stage).flattener is not Embedding.flattener

@@ -1,4 +1,4 @@
-"""From what an environment gives to one flat vector."""
+"""From observations to flat vectors."""
 
 from typing import Any
 
@@ -11,7 +11,12 @@ FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 
 
 class Flattener:
-    """Copies an observation into a float64 vector, and refuses what does not fit."""
+    """Copies observations into float64 vectors, after checking their shape and type.
+
+    Args:
+        space: The observation space: a Box, or a Dict of Boxes.
+        keys: Entries of the Dict to use, in this order; by default all of them.
+    """
 
     def __init__(self, space: gymnasium.Space[Any], keys: tuple[str, ...] | None = None) -> None:
         self.keys = _selected_keys(space, keys)
@@ -19,18 +24,19 @@ class Flattener:
         self.shapes = tuple(part.shape for part in parts)
         self.sizes = tuple(int(np.prod(shape)) for shape in self.shapes)
         self.size = sum(self.sizes)
+        self._vector_shape = (self.size,)
         self.bounds = (
             np.concatenate([np.ravel(part.low).astype(np.float64) for part in parts]),
             np.concatenate([np.ravel(part.high).astype(np.float64) for part in parts]),
         )
 
     def into(self, observation: Any, out: Vector) -> None:
-        """Write the observation into `out`; a wrong shape or type is a clear error."""
+        """Write an observation into `out`; raise an error if its shape or type is wrong."""
         if self.keys is None:
-            # the commonest case, without questions that cost more than the copy
+            # the most common case first, because further checks would cost more than the copy
             if (
                 type(observation) is np.ndarray
-                and observation.shape == out.shape
+                and observation.shape == self._vector_shape
                 and (observation.dtype is FLOAT64 or observation.dtype is FLOAT32)
             ):
                 out[:] = observation
@@ -54,7 +60,7 @@ class Flattener:
             start += size
 
     def batch_of(self, observations: Any) -> Vector:
-        """A stack of observations as a matrix."""
+        """Return a stack of observations as a matrix, one observation in each row."""
         first = observations if self.keys is None else self._entry(observations, self.keys[0])
         out = np.empty((len(first), self.size))
         self.into_batch(observations, out)
@@ -65,11 +71,11 @@ class Flattener:
             return observation[key]
         except (LookupError, TypeError) as error:
             raise ValueError(
-                f"an observation with the entries {self.keys} was expected, {observation!r} came"
+                f"expected an observation with the entries {self.keys}, got {observation!r}"
             ) from error
 
     def is_batch(self, observation: Any) -> bool:
-        """Whether this is a stack of observations: one more leading dimension."""
+        """Whether this is a stack of observations, with one more leading dimension."""
         first = observation if self.keys is None else self._entry(observation, self.keys[0])
         ndim = first.ndim if type(first) is np.ndarray else np.ndim(first)
         return ndim == len(self.shapes[0]) + 1
@@ -78,9 +84,9 @@ class Flattener:
 def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:
     part = np.asarray(part)
     if part.shape != shape:
-        raise ValueError(f"an observation of shape {shape} was expected, {part.shape} came")
+        raise ValueError(f"expected an observation of shape {shape}, got shape {part.shape}")
     if part.dtype.kind not in "fiub":
-        raise TypeError(f"a numeric observation was expected, dtype {part.dtype} came")
+        raise TypeError(f"expected a numeric observation, got dtype {part.dtype}")
     out[:] = part.reshape(out.shape)
 
 
@@ -90,7 +96,7 @@ def _selected_keys(
     if isinstance(space, gymnasium.spaces.Dict):
         return keys if keys is not None else tuple(space.spaces)
     if keys is not None:
-        raise TypeError(f"the entries {keys} can be selected from a Dict, but this is {space}")
+        raise TypeError(f"expected a Dict observation with the entries {keys}, got {space}")
     return None
 
 
@@ -98,17 +104,19 @@ def _parts(space: gymnasium.Space[Any], keys: tuple[str, ...] | None) -> list[gy
     if keys is None:
         return [_require_box(space)]
     if not isinstance(space, gymnasium.spaces.Dict):
-        raise TypeError(f"a Dict observation was expected, this is {space}")
+        raise TypeError(f"expected a Dict observation, got {space}")
     unknown = [key for key in keys if key not in space.spaces]
     if unknown:
-        raise ValueError(f"the observation has no entry {unknown}; it has {list(space.spaces)}")
+        raise ValueError(
+            f"expected entries of the observation, {list(space.spaces)}, got {unknown}"
+        )
     return [_require_box(space.spaces[key]) for key in keys]
 
 
 def _require_box(space: Any) -> gymnasium.spaces.Box:
     if not isinstance(space, gymnasium.spaces.Box):
         raise TypeError(
-            f"Box observations (or a Dict of them) can be remembered, this is {space}; "
-            "gymnasium.wrappers.FlattenObservation may help"
+            f"expected Box observations or a Dict of them, got {space}; "
+            "use gymnasium.wrappers.FlattenObservation"
         )
     return space

@@ -10,25 +10,31 @@ from scrubjay.embedding.flatten import Flattener
 
 
 class GoalDifference(Embedding):
-    """What is still missing: desired goal minus achieved goal, then the other entries named.
+    """Desired goal minus achieved goal, followed by other entries of the observation.
 
-    Where only the way to the goal counts (an arm in free space) the difference says it all, and
-    what was learnt for one goal holds for all. Where there are walls name "observation" too.
+    If only the direction to the goal matters (an arm in free space), the difference is sufficient,
+    and what was learned for one goal applies to all. If there are obstacles, add "observation".
+
+    Args:
+        keys: Names of further entries of the Dict observation.
+
+    Raises:
+        TypeError: If `keys` is not a list of names.
     """
 
     name = "goal_difference"
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
         if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
-            raise TypeError(f"a list of names of Dict entries was expected, {keys!r} came")
+            raise TypeError(f"expected a list of names of Dict entries, got {keys!r}")
         self.keys = tuple(keys)
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
         flattener = Flattener(space, ("desired_goal", "achieved_goal", *self.keys))
         if flattener.shapes[0] != flattener.shapes[1]:
             raise ValueError(
-                "goals of one shape were expected; the desired one has "
-                f"{flattener.shapes[0]}, the achieved one {flattener.shapes[1]}"
+                "expected goals of the same shape, got a desired goal of shape "
+                f"{flattener.shapes[0]} and an achieved goal of shape {flattener.shapes[1]}"
             )
         self._goal_dim = flattener.sizes[0]
         return flattener
@@ -51,6 +57,6 @@ class GoalDifference(Embedding):
 
 
 def has_goals(space: gymnasium.Space[Any]) -> bool:
-    """Whether observations say where things are and where they should be."""
+    """Whether a space is that of a goal environment."""
     goals = {"achieved_goal", "desired_goal"}
     return isinstance(space, gymnasium.spaces.Dict) and goals <= set(space.spaces)

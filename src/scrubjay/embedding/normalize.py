@@ -1,8 +1,8 @@
-"""Normalisers: (x - mean) / standard deviation, with the statistics of the training so far.
+"""Normalisers: (x - mean) / standard deviation, with statistics of the training observations.
 
-`RunningNormalizer` is what the published code did: the statistics move for ever, and keys stay
-where they were written, in the coordinates of their time. `FrozenNormalizer` learns from the first
-steps only, so that a key means the same for ever.
+`RunningNormalizer` does what the published code did: the statistics are updated forever, and stored
+keys are not, so that old keys were computed with old statistics. `FrozenNormalizer` uses the
+statistics of the first steps only, so that keys never change their meaning.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ from scrubjay.embedding.base import (
     whole_number,
 )
 
-# The published code's constants: the weight of the prior (mean 0, variance 1), and what keeps the
-# denominator from zero.
+# Constants of the published code: the weight of the prior (mean 0, variance 1), and a floor that
+# keeps the denominator above zero.
 PRIOR_COUNT = 1e-4
 VARIANCE_FLOOR = 1e-8
 
@@ -70,7 +70,7 @@ def _update_and_normalize_rows(
 
 
 class RunningNormalizer(Embedding):
-    """Statistics of all observations so far, each counted before it is normalised."""
+    """Normalises with the statistics of all observations so far, including the current one."""
 
     name = "running_normalizer"
 
@@ -112,7 +112,7 @@ class RunningNormalizer(Embedding):
                 raise ValueError(f"expected a {name} of at least 0, got {state[name]}")
 
     def warm_up(self) -> None:
-        # not with the statistics at hand: while they are gathered a variance may be 0
+        # not with the current statistics, whose variance may still be 0
         vector, count, mean, variance, out = np.zeros((5, 1))
         _update_and_normalize(vector, count, mean, variance, VARIANCE_FLOOR, out)
         _update(vector, count, mean, variance)
@@ -123,9 +123,16 @@ class RunningNormalizer(Embedding):
 
 
 class FrozenNormalizer(RunningNormalizer):
-    """Statistics of the first `n_steps` observations, frozen at the end of the episode they end in.
+    """Normalises with the statistics of the first observations.
 
-    Until then there are no keys: the agent holds the episodes back and writes them when it freezes.
+    The statistics are frozen at the end of the episode in which `n_steps` observations are reached.
+    Until then there are no keys: the agent holds its episodes back and writes them afterwards.
+
+    Args:
+        n_steps: Number of observations.
+
+    Raises:
+        ValueError: If `n_steps` is not a whole number of at least 2.
     """
 
     name = "frozen_normalizer"
@@ -148,7 +155,7 @@ class FrozenNormalizer(RunningNormalizer):
             self._freeze()
 
     def _freeze(self) -> None:
-        # A dimension that never moved tells nothing of its scale: leave it as it is.
+        # the scale of a constant dimension is unknown: leave it as it is
         self._variance[self._variance < 1e-12] = 1.0
         self._frozen = True
 

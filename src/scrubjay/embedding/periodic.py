@@ -1,4 +1,4 @@
-"""Angles: minus pi and plus pi are the same place."""
+"""Angles, for which -pi and pi are the same."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,16 @@ from scrubjay.embedding.base import Bounds, Embedding, Vector, whole_number
 
 
 class Periodic(Embedding):
-    """Puts cosine and sine in the place of some dimensions, angles in radians."""
+    """Replaces angles, in radians, by their cosine and sine.
+
+    The cosine takes the place of the angle; the sines are appended.
+
+    Args:
+        dimensions: Which dimensions are angles.
+
+    Raises:
+        ValueError: If `dimensions` is empty, or has duplicates or negative numbers.
+    """
 
     name = "periodic"
 
@@ -18,13 +27,15 @@ class Periodic(Embedding):
             whole_number("each of the dimensions", i, at_least=0) for i in dimensions
         )
         if not self.dimensions or len(set(self.dimensions)) < len(self.dimensions):
-            raise ValueError(f"some different dimensions were expected, {dimensions!r} came")
+            raise ValueError(
+                f"expected different dimensions, got {dimensions!r}; list each angle once"
+            )
 
     def bind(self, bounds: Bounds, seed: int) -> Bounds:  # noqa: ARG002
         low, high = bounds
         wrong = [i for i in self.dimensions if not 0 <= i < len(low)]
         if wrong:
-            raise ValueError(f"dimensions are 0 to {len(low) - 1}; {wrong} came")
+            raise ValueError(f"expected dimensions from 0 to {len(low) - 1}, got {wrong}")
         self.input_dim, self.key_dim = len(low), len(low) + len(self.dimensions)
         angles = np.array(self.dimensions)
         below, above = np.append(low, -np.ones(len(angles))), np.append(high, np.ones(len(angles)))

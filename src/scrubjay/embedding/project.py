@@ -1,4 +1,4 @@
-"""The paper's random projection."""
+"""The random projection of the paper."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,16 @@ from scrubjay.randomness import Stream, generator
 
 
 class RandomProjection(Embedding):
-    """s_new = A s_ori with the entries of A drawn from N(0, 1), unscaled, as in Section IV.
+    """Random projection s_new = A s_ori, with entries of A from N(0, 1), unscaled (Section IV).
 
-    The matrix comes from the seed and is saved with the agent: without it a memory is worthless.
+    The matrix is drawn from the seed and saved with the agent, because the keys in a memory are
+    meaningless without it.
+
+    Args:
+        dim: Length of the keys.
+
+    Raises:
+        ValueError: If `dim` is not a whole number of at least 1.
     """
 
     name = "projection"

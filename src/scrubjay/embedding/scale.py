@@ -1,4 +1,4 @@
-"""Fixed scaling from the bounds that the environment declares."""
+"""Fixed scaling by the bounds of the observation space."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scrubjay.embedding.base import Bounds, Embedding, Vector
 
 
 class BoundsScaler(Embedding):
-    """Maps the declared box to [-1, 1] in every dimension. Needs finite bounds."""
+    """Scales the observation space to [-1, 1] in every dimension; its bounds must be finite."""
 
     name = "bounds"
 
@@ -17,12 +17,12 @@ class BoundsScaler(Embedding):
         infinite = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
         if infinite.size:
             raise ValueError(
-                f"scaling by bounds needs finite ones, but dimensions {infinite.tolist()} have "
-                "none; use FrozenNormalizer or RunningNormalizer instead"
+                "expected finite bounds of the observation space, got infinite ones in dimensions "
+                f"{infinite.tolist()}; use FrozenNormalizer or RunningNormalizer instead"
             )
         self.input_dim = self.key_dim = len(low)
         self._centre = (low + high) / 2
-        # a dimension that cannot move stays at its centre, whatever it is divided by
+        # a constant dimension is 0 after centring, whatever it is divided by
         self._half_width = np.where(high > low, (high - low) / 2, 1.0)
         return -np.ones_like(low), np.ones_like(low)
 

@@ -1,4 +1,4 @@
-"""Embeddings that take the observation as it is, or a part of it."""
+"""Embeddings that use the observation as it is, or a part of it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from scrubjay.embedding.flatten import Flattener
 
 
 class Identity(Embedding):
-    """The observation itself, flattened; of a Dict all entries in their order."""
+    """The observation itself, flattened; all entries of a Dict in their order."""
 
     name = "identity"
 
@@ -24,13 +24,20 @@ class Identity(Embedding):
 
 
 class SelectKeys(Identity):
-    """Some entries of a Dict observation, one behind the other in the order given."""
+    """Some entries of a Dict observation, concatenated in the given order.
+
+    Args:
+        keys: Names of the entries.
+
+    Raises:
+        TypeError: If `keys` is not a list of names.
+    """
 
     name = "select"
 
     def __init__(self, keys: Sequence[str]) -> None:
         if isinstance(keys, str) or not keys or not all(isinstance(key, str) for key in keys):
-            raise TypeError(f"a list of names of Dict entries was expected, {keys!r} came")
+            raise TypeError(f"expected a list of names of Dict entries, got {keys!r}")
         self.keys = tuple(keys)
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:

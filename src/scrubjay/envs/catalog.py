@@ -43,6 +43,18 @@ TASKS = (
          "PointUMaze with noisy actions and a noisy view"),
     Task("NoisySparseMountainCar", "", "100 at the flag",
          "SparseMountainCar with noisy actions and a noisy view", needs_mujoco=False),
+    Task("SensorMountainCar", "", "100 at the flag",
+         "SparseMountainCar with extra sensors that measure nothing", needs_mujoco=False),
+    Task("StickyPointUMaze", "", "1 at the goal",
+         "PointUMaze in which an action is sometimes repeated"),
+    Task("RandomStartPointUMaze", "", "1 at the goal", "PointUMaze from anywhere"),
+    Task("PointCorridor", "", "1 at the goal", "a straight corridor, 30 cells long"),
+    Task("PointTMaze", "", "1 at the goal", "a T maze, 30 cells deep"),
+    Task("SparseReacher", "", "1 within 2 cm of the target", "Reacher-v5 with a sparse reward"),
+    Task("SparseFetchPush", "", "1 when the box is at the target",
+         "FetchPush-v4, ending at success"),
+    Task("FourRoomsGrid", "", "1 at the goal",
+         "four rooms on a grid; discrete actions", needs_mujoco=False),
 )  # fmt: skip
 
 

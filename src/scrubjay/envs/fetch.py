@@ -46,6 +46,7 @@ mujoco = require("mujoco", "mujoco")
 # gymnasium-robotics prints news about its other tasks when it is imported.
 with contextlib.redirect_stderr(io.StringIO()):
     require("gymnasium_robotics", "mujoco")
+    from gymnasium_robotics.envs.fetch.push import MujocoFetchPushEnv as MujocoFetchPushEnv
     from gymnasium_robotics.envs.fetch.reach import MujocoFetchReachEnv
 check_versions(mujoco.__version__, metadata.version("gymnasium-robotics"))
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scrubjay.compiled import compiled
 from scrubjay.envs.maze_map import CELL, HALF_CELL, Goal, MazeMap
 from scrubjay.envs.mujoco_task import MujocoTask, mujoco
+from scrubjay.envs.top_view import TopView
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +57,8 @@ class PointMaze(MujocoTask):
 
     Actions: displacement forwards in [-1, 1] and turn in [-0.25, 0.25], clipped to that.
     Observations: x, y, heading; with `full_observation` also the three velocities and a
-    thousandth of the steps since the start. Coming within 0.6 of any goal ends the episode and
+    thousandth of the steps since the start; with `pixels=n` a drawn picture of the maze from above,
+    (n, n, 3) bytes, instead (no OpenGL needed). Coming within 0.6 of any goal ends the episode and
     pays the goal's reward; every other step pays `step_reward` (-0.0001 in the original, 0 here).
     An episode starts within 0.1 of the origin in position and heading, with normally distributed
     velocities of standard deviation 0.1.
@@ -71,6 +73,7 @@ class PointMaze(MujocoTask):
         goals: Sequence[Sequence[float]] = (),
         *,
         full_observation: bool = False,
+        pixels: int | None = None,
         step_reward: float = 0.0,
         render_mode: str | None = None,
         width: int | None = None,
@@ -80,6 +83,7 @@ class PointMaze(MujocoTask):
         self.goals = self.maze.goals(goals)
         self.full_observation = full_observation
         self.step_reward = float(step_reward)
+        self._view = None if pixels is None else TopView(self.maze, self.goals, pixels)
         self._best_reward = max(goal.reward for goal in self.goals)
         self._goal_centers = np.array([(goal.x, goal.y) for goal in self.goals])
         self._walls = self.maze.wall_lines
@@ -87,7 +91,9 @@ class PointMaze(MujocoTask):
         self.action_space = gym.spaces.Box(
             np.array([-1.0, -0.25], np.float32), np.array([1.0, 0.25], np.float32)
         )
-        self.observation_space = observation_space(self.maze, full_observation)
+        self.observation_space: gym.Space[Any] = observation_space(self.maze, full_observation)
+        if pixels is not None:
+            self.observation_space = gym.spaces.Box(0, 255, (pixels, pixels, 3), np.uint8)
         default_width, default_height = picture_size(self.maze)
         width = default_width if width is None else width
         height = default_height if height is None else height
@@ -115,7 +121,9 @@ class PointMaze(MujocoTask):
         self._steps = 0
         return super().reset(seed=seed, options=options)
 
-    def observe(self) -> Array:
+    def observe(self) -> npt.NDArray[Any]:
+        if self._view is not None:
+            return self._view.draw(*self.qpos.tolist())
         if self.full_observation:
             return np.array([*self.qpos.tolist(), *self.qvel.tolist(), 0.001 * self._steps])
         return self.qpos.copy()

@@ -1,4 +1,4 @@
-"""What is remembered: rows of key, value and payload, found again by nearness."""
+"""Episodic memory: rows of key, value and payload with exact nearest-neighbour search."""
 
 from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
 from scrubjay.memory.episodic_memory import EpisodicMemory

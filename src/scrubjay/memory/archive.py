@@ -2,11 +2,12 @@
 
 `manifest.json` comes first: the caller's entries, and under `format`, `schema` and `arrays` what is
 needed to check the rest (type, shape and SHA-256 of each array). Each array is a `.npy` member.
-Members are stored, not compressed, so a file cannot unfold into more than its own size, and equal
-content gives equal bytes. Nothing in a file is ever executed, unpickled or extracted to a path.
+Members are stored, not compressed, so that a file cannot expand to more than its own size, and
+equal content gives equal bytes. Nothing in a file is ever executed, unpickled or extracted to a
+path.
 
-A file is written under a temporary name, synced, then renamed: whoever looks sees the old file or
-the new one, whole.
+A file is written under a temporary name, synced, then renamed: readers see either the complete old
+file or the complete new one.
 """
 
 import contextlib
@@ -28,7 +29,7 @@ import numpy.typing as npt
 
 FORMAT = "scrubjay"
 SCHEMAS = {"memory": 1, "agent": 2}
-"""The version of each kind of file. An agent of 2 has its memories by name."""
+"""The version of each kind of file. Since version 2, the memories of an agent have names."""
 MANIFEST = "manifest.json"
 OWN_ENTRIES = ("format", "schema", "arrays")
 
@@ -43,7 +44,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class ArchiveError(ValueError):
-    """A file is damaged, foreign, too large or of a newer version; the message says which."""
+    """A file is damaged, not from scrubjay, too large or from a newer version."""
 
 
 # ---------------------------------------------------------------- write
@@ -54,9 +55,19 @@ def write_archive(
     manifest: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
 ) -> None:
-    """Write one file with the arrays and the manifest, whose entry "kind" says what it is.
+    """Write arrays and a manifest to one file.
 
-    If anything fails, an older file of that name stays as it was and nothing else is left behind.
+    If anything fails, an existing file of that name is unchanged and no other file is left behind.
+
+    Args:
+        path: The file.
+        manifest: Entries for JSON; "kind" is required and says what the file contains.
+        arrays: Arrays of real numbers, by name.
+
+    Raises:
+        OSError: If the file cannot be written.
+        TypeError: If an array does not contain real numbers.
+        ValueError: If a name is invalid, or the manifest has no "kind" or a reserved entry.
     """
     target = Path(path)
     contents = {name: plain_array(name, array) for name, array in arrays.items()}
@@ -82,6 +93,7 @@ def write_archive(
 
 
 def plain_array(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array in C order and little-endian, after checking its name and type."""
     if not NAME.fullmatch(name):
         raise ValueError(f"an array's name must be words joined by /, got {name!r}")
     contiguous = np.asarray(array, order="C")
@@ -91,11 +103,14 @@ def plain_array(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Return the manifest with the description of all arrays, as JSON."""
     if not isinstance(manifest.get("kind"), str):
-        raise ValueError('a manifest needs an entry "kind" that says what the file is')
+        raise ValueError(
+            'expected a manifest with the entry "kind", which says what the file contains; add it'
+        )
     taken = [entry for entry in OWN_ENTRIES if entry in manifest]
     if taken:
-        raise ValueError(f"the manifest entries {taken} are written by the archive itself")
+        raise ValueError(f"the manifest entries {taken} are reserved; use other names")
     described = {
         name: {
             "dtype": array.dtype.str,
@@ -111,6 +126,7 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 
 def write_members(file: IO[bytes], text: bytes, arrays: Arrays) -> None:
+    """Write the manifest and all arrays as members of a zip."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(member(MANIFEST, len(text)), text)
         for name in sorted(arrays):
@@ -123,7 +139,7 @@ def write_members(file: IO[bytes], text: bytes, arrays: Arrays) -> None:
 
 
 def member(name: str, size: int) -> zipfile.ZipInfo:
-    """A member with a fixed date, so that equal content gives equal bytes."""
+    """Return a zip member with a fixed date, so that equal content gives equal bytes."""
     info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     info.create_system = 3
     info.external_attr = 0o644 << 16
@@ -132,7 +148,7 @@ def member(name: str, size: int) -> zipfile.ZipInfo:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut, where folders can be opened at all."""
+    """Make a rename survive a power failure, on systems where folders can be opened."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -145,7 +161,19 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and arrays of a file, all of them checked; `ArchiveError` if anything is off."""
+    """Read and check a file.
+
+    Args:
+        path: The file.
+        kind: The expected kind of content, as in the manifest.
+
+    Returns:
+        The manifest, without its entry "arrays", and the arrays by name.
+
+    Raises:
+        ArchiveError: If the file is damaged, not from scrubjay, of another kind or a newer version.
+        OSError: If the file cannot be opened.
+    """
     with open(path, "rb") as file, damage_reported(Path(path)):
         size = os.fstat(file.fileno()).st_size
         if size > MAX_TOTAL_BYTES:
@@ -169,7 +197,7 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
 
 @contextlib.contextmanager
 def damage_reported(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file provokes into one kind of error that names the file."""
+    """Convert all exceptions that a damaged file can cause into an ArchiveError with its name."""
     try:
         yield
     except ArchiveError as error:
@@ -195,15 +223,16 @@ def damage_reported(path: Path) -> Iterator[None]:
 
 
 def checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of a zip by name, after checking their number and sizes."""
     infos = archive.infolist()
     members = {info.filename: info for info in infos}
     if len(infos) > MAX_ARRAYS + 1 or len(members) != len(infos):
-        raise ArchiveError(f"{len(infos)} members under {len(members)} names")
+        raise ArchiveError(f"it has too many members, or several of one name: {len(infos)}")
     for info in infos:
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise ArchiveError(f"member {info.filename!r} is compressed, which is never written")
+            raise ArchiveError(f"member {info.filename!r} is compressed, which scrubjay never does")
     if sum(info.file_size for info in infos) > size:
-        raise ArchiveError("members claim to be larger than the whole file")
+        raise ArchiveError("its members declare more bytes than the whole file has")
     if MANIFEST not in members:
         raise ArchiveError(f"there is no {MANIFEST}: not a file written by scrubjay")
     return members
@@ -212,6 +241,7 @@ def checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Zi
 def read_manifest(
     archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind: str
 ) -> dict[str, Any]:
+    """Read and check the manifest."""
     if members[MANIFEST].file_size > MAX_MANIFEST_BYTES:
         raise ArchiveError(f"the manifest has {members[MANIFEST].file_size} bytes")
     manifest = json.loads(archive.read(MANIFEST).decode(), parse_constant=refuse_constant)
@@ -226,27 +256,28 @@ def read_manifest(
             f"it has schema {schema}, this version reads up to {newest}: upgrade scrubjay"
         )
     if manifest.get("kind") != kind:
-        raise ArchiveError(f"it holds {manifest.get('kind')!r}, expected {kind!r}")
+        raise ArchiveError(f"expected a file of kind {kind!r}, got {manifest.get('kind')!r}")
     described = manifest.get("arrays")
     if not isinstance(described, dict) or not all(map(NAME.fullmatch, described)):
-        raise ArchiveError("its manifest lists no arrays, or odd names")
+        raise ArchiveError("its manifest lists no arrays, or invalid names")
     return manifest
 
 
 def refuse_constant(constant: str) -> None:
+    """Raise ArchiveError for NaN and infinities, which scrubjay never writes."""
     raise ArchiveError(f"its manifest contains {constant}")
 
 
 def read_array(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, described: Mapping[str, Any]
 ) -> npt.NDArray[Any]:
-    """One array, allocated only once its size is known to match the bytes that are there."""
+    """Read one array, which is allocated only after its size was compared with the file."""
     with archive.open(info) as file:
         if np.lib.format.read_magic(file) != (1, 0):
             raise ArchiveError(f"array {name!r} has an unknown npy version")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, MAX_HEADER_BYTES)
         if dtype.kind not in "fiub" or fortran:
-            raise ArchiveError(f"array {name!r} has dtype {dtype}, which is never written")
+            raise ArchiveError(f"array {name!r} has dtype {dtype}, which scrubjay never writes")
         if [dtype.str, list(shape)] != [described["dtype"], described["shape"]]:
             raise ArchiveError(f"array {name!r} does not match its description")
         if min(shape, default=0) < 0:

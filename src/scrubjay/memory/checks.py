@@ -1,4 +1,4 @@
-"""Checks of what comes into a memory, and of what a memory has become."""
+"""Checks of the arguments and of the internal consistency of a memory."""
 
 import math
 import operator
@@ -12,7 +12,7 @@ from scrubjay.memory.tree_arrays import NO_ROW
 
 
 def one_key(array: npt.NDArray[Any], key_dim: int) -> npt.NDArray[np.float64]:
-    """One key in float64, not yet rounded."""
+    """Return one key in float64, not yet rounded, after checking its shape and type."""
     if array.dtype.kind not in "fiub":
         raise not_numbers("a key", array)
     if array.shape != (key_dim,):
@@ -21,7 +21,7 @@ def one_key(array: npt.NDArray[Any], key_dim: int) -> npt.NDArray[np.float64]:
 
 
 def key_matrix(keys: npt.ArrayLike, key_dim: int | None) -> npt.NDArray[np.float64]:
-    """Many keys as a float64 matrix, not yet rounded."""
+    """Return many keys as a float64 matrix, not yet rounded, after checking shape and type."""
     array = np.asarray(keys)
     if array.ndim != 2 or array.shape[1] < 1 or key_dim not in (None, array.shape[1]):
         width = key_dim or "D"
@@ -34,17 +34,20 @@ def key_matrix(keys: npt.ArrayLike, key_dim: int | None) -> npt.NDArray[np.float
 
 
 def not_numbers(what: str, array: npt.NDArray[Any]) -> TypeError:
+    """Return the error for an array that does not contain real numbers."""
     return TypeError(f"{what} must be real numbers, got dtype {array.dtype}")
 
 
 def not_finite(key: npt.NDArray[np.float64], which: str = "a key") -> ValueError:
+    """Return the error for a key with NaN or infinite numbers."""
     return ValueError(
-        f"{which} must be finite in float32, got {key}: "
+        f"{which} must be finite in float32, got {key}; "
         "check the observation or its embedding for NaN, infinity or a wrong scale"
     )
 
 
 def positive_int(name: str, value: int) -> int:
+    """Return a whole number of at least 1."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -55,13 +58,15 @@ def positive_int(name: str, value: int) -> int:
 
 
 def row_count(n_rows: int) -> int:
+    """Return a number of rows that row ids of 31 bits can address."""
     number = positive_int("the number of rows", n_rows)
     if number >= NO_ROW:
-        raise ValueError(f"at most 2^31 - 1 rows are possible, got {number}")
+        raise ValueError(f"expected at most 2^31 - 1 rows, got {number}")
     return number
 
 
 def not_negative(name: str, value: float) -> float:
+    """Return a number of at least 0."""
     try:
         number = math.nan if isinstance(value, str) else float(value)
     except TypeError:
@@ -71,7 +76,8 @@ def not_negative(name: str, value: float) -> float:
     return number
 
 
-def check(holds: Any, message: str) -> None:
+def check(holds: bool | np.bool_, message: str) -> None:
+    """Raise AssertionError if an invariant does not hold."""
     if not holds:
         raise AssertionError(f"broken invariant: {message}")
 
@@ -79,7 +85,7 @@ def check(holds: Any, message: str) -> None:
 def check_shapes(
     key_dim: int, columns: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Compare a file's arrays with what it says of them, before anything is allocated for it."""
+    """Compare the arrays of a file with its configuration, before anything is allocated."""
     n = len(arrays["keys"])
     shapes: dict[str, tuple[int, ...]] = {"keys": (n, key_dim)}
     shapes |= dict.fromkeys(("values", "stamps", "recency_order"), (n,))
@@ -91,13 +97,14 @@ def check_shapes(
 
 
 def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    """Return one of the known values of an argument."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     return value
 
 
 def real_number(name: str, value: float) -> float:
-    """A number as float; whether it is finite is for the caller to check."""
+    """Return a real number as float; the caller checks whether it is finite."""
     if type(value) is float:
         return value
     array = np.asarray(value)
@@ -107,6 +114,7 @@ def real_number(name: str, value: float) -> float:
 
 
 def vector(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[np.float64]:
+    """Return a float64 vector of a given length."""
     array = np.asarray(values)
     if array.shape != (length,):
         raise ValueError(f"expected {length} {name}, got shape {array.shape}")
@@ -116,6 +124,7 @@ def vector(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[np.floa
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""An episodic memory: what was seen, what came of it, found again by nearness."""
+"""The episodic memory: a table of (key, value, payload) with nearest-neighbour search."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from scrubjay.memory.checks import (
     row_count,
     vector,
 )
-from scrubjay.memory.kdtree import FIRST_ROWS, KDTree, Neighbors
+from scrubjay.memory.kdtree import FIRST_ROWS, KDTree, Nearest, Neighbors
 from scrubjay.memory.table import (
     CLOCK,
     N_ROWS,
@@ -71,21 +71,29 @@ Written = tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]
 class EpisodicMemory:
     """A table of (key, value, payload) rows of bounded size, searched by key.
 
-    - `capacity`: rows at most; then each new row takes the place of the least recent one.
-    - `distance_threshold`: a write within this distance of a row is a hit on it (d in the paper;
-      0 means the same key).
-    - `columns`: the payload, each column a length, a shape or (shape, dtype), float32 unless said.
-    - `rule`: what a hit does. "replace_if_better": a higher value replaces the whole row, key
-      included. "append": there are no hits, every write adds.
-    - `recency`: what makes a row recent, beside being added. "write": being replaced; "hit": every
-      hit, kept rows too; "never": nothing, first in, first out. `touch` always does.
+    All numbers are rounded to float32 (columns to their dtype) before they are compared. Row ids
+    are stable until eviction. Stamps count the changes of the memory: the stamp of a row is the
+    count at its last change, so rows that changed since `s = memory.clock` have a stamp above s.
+    Keeping or touching a row can change its place in the recency order, but not its stamp.
 
-    Everything that comes in is rounded to float32 (a column: to its dtype) before it is compared.
-    Row ids are stable until eviction. Stamps count the changes of the memory: a row's stamp is the
-    count at its last change, so what changed since `s = memory.clock` has a stamp above s. A kept
-    or touched row changes its place in the recency order at most, never its stamp.
+    Reading changes nothing and is safe from several threads; writing requires exclusive access.
 
-    Reading changes nothing and may be done from many threads; writing needs the memory for itself.
+    Args:
+        key_dim: Number of dimensions of a key.
+        capacity: Maximum number of rows; after that, each new row replaces the least recent one.
+        distance_threshold: A write within this distance of a row is a hit on it (d in the paper; 0
+            means the same key).
+        columns: The payload: for each column a length, a shape or (shape, dtype), float32 by
+            default.
+        rule: What a hit does. "replace_if_better": a higher value replaces the whole row, including
+            its key. "append": there are no hits, every write adds a row.
+        recency: What makes a row recent, besides being added. "write": being replaced. "hit": every
+            hit, even if the row is kept. "never": nothing, first in, first out. `touch` makes rows
+            recent in all cases.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an argument is outside of its range.
     """
 
     def __init__(
@@ -102,7 +110,7 @@ class EpisodicMemory:
         self.capacity = row_count(positive_int("capacity", capacity))
         self.distance_threshold = not_negative("distance_threshold", distance_threshold)
         if math.isinf(self.distance_threshold):
-            raise ValueError("distance_threshold must be finite, or all writes hit the same row")
+            raise ValueError("distance_threshold must be finite, got inf: all writes would be hits")
         self.rule = one_of("rule", rule, RULES)
         self.recency = one_of("recency", recency, RECENCIES)
         self._record = record_type(columns)
@@ -113,7 +121,7 @@ class EpisodicMemory:
         self._prepare()
 
     def _prepare(self) -> None:
-        """What follows from the configuration: codes, and the buffers of a single write."""
+        """Prepare the codes of rule and recency, and the buffers of a single write."""
         self._codes = RULES.index(self.rule), RECENCIES.index(self.recency)
         self._one_record = np.zeros((1, self._record.itemsize), np.uint8)
         one = columns_of(self._record, self._one_record)
@@ -121,7 +129,7 @@ class EpisodicMemory:
         self._one_key, self._one_value = np.empty((1, self.key_dim)), np.empty(1)
         self._one_row, self._one_outcome = np.empty(1, np.int64), np.empty(1, np.int8)
 
-    # ------------------------------------------------------------ what is there
+    # ------------------------------------------------------------ content
 
     def __len__(self) -> int:
         return self.table.counters.item(N_ROWS)
@@ -135,22 +143,22 @@ class EpisodicMemory:
 
     @property
     def clock(self) -> int:
-        """How many changes there were: the highest stamp given so far."""
+        """Number of changes so far, which is the highest stamp."""
         return self.table.counters.item(CLOCK)
 
     @property
     def keys(self) -> npt.NDArray[np.float32]:
-        """(n, D): the key of each row."""
+        """The key of each row, of shape (n, D)."""
         return read_only(self.tree.arrays.keys[: len(self)])
 
     @property
     def values(self) -> npt.NDArray[np.float32]:
-        """(n,): the value of each row."""
+        """The value of each row, of shape (n,)."""
         return read_only(self.table.values[: len(self)])
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The lowest and the highest value, (0, 0) while there is no row; it costs no scan."""
+        """Lowest and highest value, (0, 0) if there is no row; does not scan the rows."""
         if len(self) == 0:
             return 0.0, 0.0
         lowest, highest = self.table.extremes[1]
@@ -158,56 +166,80 @@ class EpisodicMemory:
 
     @property
     def stamps(self) -> npt.NDArray[np.int64]:
-        """(n,): the clock at the last change of each row."""
+        """The clock at the last change of each row, of shape (n,)."""
         return read_only(self.table.stamps[: len(self)])
 
     @property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The payload of each row, by column."""
+        """The payload of each row, by name of the column."""
         n = len(self)
         return {name: read_only(column[:n]) for name, column in self.column_arrays.items()}
 
     @property
     def value_array(self) -> npt.NDArray[np.float32]:
-        """The values with unused rows, for compiled readers; fetch it again after a write."""
+        """Values including unused rows, for compiled code; get it again after a write."""
         return self.table.values
 
     @property
     def written_array(self) -> npt.NDArray[np.int64]:
-        """The clock at which each row was last added or replaced, unused rows included.
+        """The clock when each row was last added or replaced, including unused rows.
 
-        A row whose entry is at most a former `clock` is still the row that it was then, although
-        its value may have been corrected.
+        A row whose entry is at most an earlier `clock` is still the same row as then, although its
+        value may have been corrected.
         """
         return self.table.written
 
     @property
     def column_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns with unused rows, for compiled readers; fetch them again after a write."""
+        """Columns including unused rows, for compiled code; get them again after a write."""
         return columns_of(self._record, self.table.records)
 
     def recency_order(self) -> npt.NDArray[np.int64]:
-        """All rows, the one to be evicted first in front."""
+        """Return all row ids in the order in which they would be evicted.
+
+        Returns:
+            The row ids, least recent first.
+        """
         order: npt.NDArray[np.int64] = recency_order(self.table)
         return order
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays that this memory holds."""
+        """Size of all arrays in bytes."""
         one = (self._one_key, self._one_value, self._one_record, self._one_row, self._one_outcome)
         return self.tree.nbytes + sum(a.nbytes for a in (*self.table, *one, self._exponents))
 
     # ------------------------------------------------------------ reading
 
-    def nearest(self, key: npt.ArrayLike) -> tuple[Any, Any]:
-        """(row, distance) of the nearest row; arrays of both for a matrix of keys."""
+    def nearest(self, key: npt.ArrayLike) -> Nearest:
+        """Find the nearest row.
+
+        Args:
+            key: One key, or a matrix with a key in each row.
+
+        Returns:
+            Row id and distance; two arrays if `key` is a matrix.
+
+        Raises:
+            ValueError: If the memory is empty, or the key has a wrong shape or is not finite.
+        """
         return self.tree.nearest(key)
 
     def neighbors(self, key: npt.ArrayLike, k: int, radius: float = math.inf) -> Neighbors:
-        """Rows and distances of the k nearest, of those the ones within radius, nearest first.
+        """Find the k nearest rows within a radius.
 
-        One key gives arrays as long as there are such rows. A matrix of m keys gives (m, k) arrays,
-        padded with row -1 and distance infinity.
+        Args:
+            key: One key, or a matrix with a key in each row.
+            k: Maximum number of rows.
+            radius: Maximum distance.
+
+        Returns:
+            Row ids and distances, nearest first. For one key, arrays as long as there are such
+            rows; for a matrix of m keys, (m, k) arrays padded with row -1 and distance infinity.
+
+        Raises:
+            TypeError: If `k` is not a whole number, or the key does not contain numbers.
+            ValueError: If `k` or `radius` is out of range, or a key is not finite.
         """
         return self.tree.query(key, k, radius)
 
@@ -221,7 +253,21 @@ class EpisodicMemory:
         distance_threshold: float | None = None,
         **columns: npt.ArrayLike,
     ) -> tuple[int, Outcome]:
-        """Write one tuple; return its row and what became of it."""
+        """Write one tuple.
+
+        Args:
+            key: The key.
+            value: The value.
+            distance_threshold: Threshold for this call instead of the memory's own.
+            **columns: The payload, one argument for each column.
+
+        Returns:
+            The row id and the outcome.
+
+        Raises:
+            TypeError: If an argument has the wrong type.
+            ValueError: If a shape is wrong or a number not finite; nothing is written.
+        """
         self._one_key[0] = one_key(np.asarray(key), self.key_dim)
         self._one_value[0] = real_number("value", value)
         self._fill(self._one_columns, columns)
@@ -244,7 +290,21 @@ class EpisodicMemory:
         distance_threshold: float | None = None,
         **columns: npt.ArrayLike,
     ) -> Written:
-        """Write tuples in the order given; return the row and outcome of each."""
+        """Write tuples in the given order; each one sees those before it.
+
+        Args:
+            keys: One key in each row.
+            values: The values.
+            distance_threshold: Threshold for this call instead of the memory's own.
+            **columns: The payload, one array for each column.
+
+        Returns:
+            Row ids and outcomes of all tuples.
+
+        Raises:
+            TypeError: If an argument has the wrong type.
+            ValueError: If a shape is wrong or a number not finite; nothing is written.
+        """
         matrix = key_matrix(keys, self.key_dim)
         numbers = vector("values", values, len(matrix))
         return self._write_batch(matrix, numbers, columns, distance_threshold, False)
@@ -262,7 +322,22 @@ class EpisodicMemory:
         """Write an episode backwards with its discounted returns (Algorithm 1 of the paper).
 
         The value of step t is v_t = r_t + gamma v_{t+1}, with `last_value` after the last step.
-        Each tuple is written before the next is looked up. Returns row and outcome of each step.
+        Each tuple is written before the next one is looked up.
+
+        Args:
+            keys: The key of each step.
+            rewards: The reward of each step.
+            gamma: Discount factor.
+            last_value: Value of the state after the last step.
+            distance_threshold: Threshold for this call instead of the memory's own.
+            **columns: The payload, one array for each column.
+
+        Returns:
+            Row ids and outcomes of all steps.
+
+        Raises:
+            TypeError: If an argument has the wrong type.
+            ValueError: If a shape is wrong or a number not finite; nothing is written.
         """
         matrix = key_matrix(keys, self.key_dim)
         rewards = vector("rewards", rewards, len(matrix))
@@ -275,9 +350,20 @@ class EpisodicMemory:
     ) -> Written:
         """Write tuples that are all looked up in the memory as it was before the call.
 
-        This is what the first published code of CEC did. A tuple with a hit is compared with the
-        row as it is by then, and replaces it if it is better; all others are added in the end.
-        Returns the row and outcome of each.
+        The first published code of CEC did this. A tuple with a hit is compared with the current
+        state of the row, and replaces it if it is better; all others are added at the end.
+
+        Args:
+            keys: One key in each row.
+            values: The values.
+            **columns: The payload, one array for each column.
+
+        Returns:
+            Row ids and outcomes of all tuples.
+
+        Raises:
+            TypeError: If an argument has the wrong type.
+            ValueError: If a shape is wrong or a number not finite; nothing is written.
         """
         matrix = key_matrix(keys, self.key_dim)
         numbers = vector("values", values, len(matrix))
@@ -329,7 +415,7 @@ class EpisodicMemory:
     def _fill(
         self, targets: Mapping[str, npt.NDArray[Any]], columns: Mapping[str, npt.ArrayLike]
     ) -> None:
-        """Copy the given columns into records, all of them and no others."""
+        """Copy columns into records, after checking that all of them and no others are given."""
         if columns.keys() != targets.keys():
             raise ValueError(f"expected the columns {sorted(targets)}, got {sorted(columns)}")
         for name, target in targets.items():
@@ -382,7 +468,18 @@ class EpisodicMemory:
         find_extremes(self.table)
 
     def set_values(self, rows: npt.ArrayLike, values: npt.ArrayLike) -> None:
-        """Give rows new values, and new stamps in the order given; recency stays."""
+        """Change the values of rows.
+
+        The rows get new stamps in the given order; keys, columns and recency stay the same.
+
+        Args:
+            rows: Row ids.
+            values: The new values.
+
+        Raises:
+            TypeError: If `rows` are not whole numbers, or `values` not numbers.
+            ValueError: If a row does not exist, or a value is not finite.
+        """
         numbers = self._rows_here(rows)
         set_row_values(self.table, numbers, self._rounded(values, len(numbers)))
 
@@ -393,11 +490,19 @@ class EpisodicMemory:
             with np.errstate(over="ignore"):
                 rounded = vector("values", values, n).astype(np.float32)
         if not np.isfinite(rounded).all():
-            raise ValueError("values must be finite in float32: check them for NaN and infinity")
+            raise ValueError("values must be finite in float32; check them for NaN and infinity")
         return rounded
 
     def touch(self, rows: npt.ArrayLike) -> None:
-        """Make rows the most recent ones, the last of them the newest; stamps stay."""
+        """Make rows the most recent ones, without changing their stamps.
+
+        Args:
+            rows: Row ids; the last of them becomes the most recent.
+
+        Raises:
+            TypeError: If `rows` are not whole numbers.
+            ValueError: If a row does not exist.
+        """
         touch_rows(self.table, self._rows_here(rows))
 
     def _rows_here(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -413,7 +518,11 @@ class EpisodicMemory:
     # ------------------------------------------------------------ copies and files
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Configuration (for JSON) and arrays from which `from_state` makes the same memory."""
+        """Return everything from which `from_state` creates the same memory.
+
+        Returns:
+            The configuration, for JSON, and the arrays by name.
+        """
         config = {
             "key_dim": self.key_dim,
             "capacity": self.capacity,
@@ -437,7 +546,18 @@ class EpisodicMemory:
 
     @classmethod
     def from_state(cls, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """The memory that `state` described; `ArchiveError` if the two do not fit together."""
+        """Create a memory from a `state`.
+
+        Args:
+            config: The configuration.
+            arrays: The arrays by name.
+
+        Returns:
+            A memory with the same content and order.
+
+        Raises:
+            ArchiveError: If configuration and arrays are inconsistent.
+        """
         try:
             options = dict(config)
             clock = options.pop("clock")
@@ -490,7 +610,7 @@ class EpisodicMemory:
         check(len(np.unique(stamps)) == n, "stamps are not unique")
         check(n == 0 or 1 <= stamps.min() <= stamps.max() <= clock, "stamps are beyond the clock")
         check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is no permutation")
-        # files hold the state at an episode's end, when no open episode asks for older writes
+        # files contain the state at the end of an episode: no open episode refers to earlier writes
         self.table.written[:n] = stamps
         ends = (int(order[0]), int(order[-1])) if n else (-1, -1)
         self.table.links[order[1:], OLDER] = order[:-1]
@@ -499,7 +619,11 @@ class EpisodicMemory:
         find_extremes(self.table)
 
     def digest(self) -> str:
-        """A hash of content and order: equal for two memories that behave the same from here on."""
+        """Return a hash of content and order.
+
+        Returns:
+            A string that is equal for two memories that will behave the same.
+        """
         config, arrays = self.state()
         whole = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
         for name in sorted(arrays):
@@ -508,13 +632,31 @@ class EpisodicMemory:
         return whole.hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file; an older file of that name is replaced as a whole."""
+        """Write the memory to a file; an existing file is replaced atomically.
+
+        Args:
+            path: The file.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
         config, arrays = self.state()
         write_archive(path, {"kind": KIND, "memory": config}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file of `save`: same content, same order, same rows evicted later."""
+        """Read a file written by `save`.
+
+        Args:
+            path: The file.
+
+        Returns:
+            A memory with the same content and order.
+
+        Raises:
+            ArchiveError: If the file is damaged or does not contain a memory.
+            OSError: If the file cannot be opened.
+        """
         manifest, arrays = read_archive(path, kind=KIND)
         try:
             return cls.from_state(manifest["memory"], arrays)
@@ -522,7 +664,11 @@ class EpisodicMemory:
             raise ArchiveError(f"cannot load {path}: {error}") from error
 
     def copy(self) -> Self:
-        """An independent memory with the same content and order."""
+        """Return an independent copy.
+
+        Returns:
+            A memory with the same content and order.
+        """
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.tree = self.tree.copy()
@@ -540,7 +686,11 @@ class EpisodicMemory:
         self.__dict__.update(type(self).from_state(*state).__dict__)
 
     def check_invariants(self) -> None:
-        """Raise AssertionError if tree, table and recency list do not fit together."""
+        """Check that tree, table and recency list are consistent.
+
+        Raises:
+            AssertionError: If they are not.
+        """
         self.tree.check_invariants()
         n, order = len(self), self.recency_order()
         check(len(self.tree) == n, f"the tree has {len(self.tree)} rows, the table {n}")

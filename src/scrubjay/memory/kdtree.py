@@ -1,39 +1,39 @@
-"""An exact nearest-neighbour index that changes in place: a balanced bucket kd-tree.
+"""An exact, dynamic nearest-neighbour index: a balanced bucket kd-tree.
 
-The tree knows row ids and keys, points of D float32 numbers. Rows are added, moved and removed one
-at a time, and every answer equals that of a loop over all rows, at every moment.
+The tree stores row ids and keys, points of D float32 numbers. Rows are added, moved and removed one
+at a time, and every answer equals that of a loop over all rows.
 
-Inner nodes cut the space in two; leaves hold up to 31 row ids. A node cuts at a pair (value, row
-id): a row goes left if its pair (coordinate in the split dimension, row id) is smaller. No two rows
-have the same pair, so any set of rows can be halved, a thousand equal keys included, and following
-the pairs down finds the one leaf a row can be in. No row needs to know its leaf, no node its
-parent.
+Inner nodes split the space in two; leaves hold up to 31 row ids. A node splits at a pair (value,
+row id): a row goes left if its pair (coordinate in the split dimension, row id) is smaller. No two
+rows have the same pair, so any set of rows can be halved, even a thousand equal keys, and following
+the pairs from the root leads to the only leaf that can contain a row. Rows do not store their leaf,
+and nodes do not store their parent.
 
-A node also holds, for each of its two sides, the number of rows there, the smallest of their row
-ids, and the box that just encloses their keys. A search keeps the k best pairs (squared distance,
-row id) so far, walks to the nearer box first, and drops a side whose own pair (squared distance to
-the box, smallest row id) is above the worst of the k. The distance to a box is summed in the same
-order and precision as that to a key; rounding keeps order, so it is never above the distance to a
-key in the box and no exact tie is lost. Comparing row ids too makes ties cheap: of ten thousand
-equal keys, a search for five visits one leaf.
+A node also stores, for each of its two sides, the number of rows, the smallest row id, and the
+bounding box of the keys. A search keeps the k best pairs (squared distance, row id) so far, visits
+the nearer box first, and skips a side whose own pair (squared distance to the box, smallest row id)
+is above the worst of the k. The distance to a box is summed in the same order and precision as that
+to a key; rounding is monotonic, so it is never above the distance to a key in the box, and no exact
+tie is lost. Comparing row ids too makes ties cheap: among ten thousand equal keys, a search for
+five visits one leaf.
 
-In many dimensions most rows and boxes are first measured roughly, in float32 and in the order the
-processor likes best; only what is within the error of that is summed exactly. The answers are the
-same, to the last bit.
+In many dimensions, most rows and boxes are first measured approximately, in float32 and in the
+order of summation that is fastest; only those within the error of the approximation are summed
+exactly. The answers are the same, to the last bit.
 
-Balance is kept as in a scapegoat tree: when a change leaves a side with more than 7/10 of its
-node's rows, the highest such node is taken apart and built anew, each cut at the median of the
-dimension in which keys are most spread. A rebuild of n rows costs O(n log n), and its halves need
-order n changes to lose their balance, so a change costs O(log^2 n) on average whatever the order of
-arrival. A node with no more than 24 rows becomes one leaf, so endless replacement leaves no thin
-nodes behind. When a removed row lay on the side of a box, the boxes above it are made tight again:
-queries do not slow down with age. In many dimensions the whole tree is also built anew whenever it
-has grown by half: cuts that suited its first rows need not suit the rest, and there it matters.
+Balance is maintained as in a scapegoat tree: when a change leaves one side with more than 7/10 of
+the rows of its node, the highest such node is rebuilt, with each split at the median of the
+dimension in which the keys are most spread. A rebuild of n rows costs O(n log n), and its halves
+need on the order of n changes to become unbalanced, so a change costs O(log^2 n) on average for any
+order of arrival. A node with at most 24 rows becomes one leaf, so repeated replacement leaves no
+sparse nodes. When a removed row was on the boundary of a box, the boxes above it are tightened, so
+queries do not become slower over time. In many dimensions the whole tree is also rebuilt whenever
+it has grown by half, because the splits of its first rows may not suit the later ones.
 
-The keys are stored once, by row; leaves hold only row ids. Node i and leaf i share an index but not
-a fate: two lists of free records feed both, and node 0, the head, holds the root on its left side
-and those two lists on its right. The arrays are as long as the worst case for their rows, so no
-change can run out of records halfway.
+The keys are stored once, by row; leaves contain only row ids. Node i and leaf i have the same index
+but are otherwise independent: each has its own list of free records. Node 0, the head, holds the
+root on its left side and the two free lists on its right side. The arrays are long enough for the
+worst case of their number of rows, so no change can run out of records.
 
 Invariants (`check_invariants` tests each):
 
@@ -94,16 +94,26 @@ from scrubjay.memory.tree_kernels import (
 __all__ = ["KDTree", "TreeArrays", "find_neighbors", "tree_size"]
 
 Neighbors = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+# (int, float) for one key, two arrays for a matrix of keys; the type of `key` does not tell which
+Nearest = tuple[Any, Any]
 
 FIRST_ROWS = 64
-"""Room that a new tree starts with."""
+"""Number of rows for which a new tree has room."""
 
 
 class KDTree:
-    """Row ids and their keys, with exact nearest neighbours after every change.
+    """An exact, dynamic nearest-neighbour index of row ids and their keys.
 
-    Row ids are small numbers that the caller chooses; memory grows with the largest of them.
-    Everything is rounded to float32 first. Distances are Euclidean; ties go to the smaller row id.
+    Row ids are small numbers chosen by the caller; the arrays grow with the largest of them. Keys
+    are rounded to float32. Distances are Euclidean; ties go to the smaller row id.
+
+    Args:
+        key_dim: Number of dimensions of a key.
+        n_rows: Number of rows to make room for; more are added when needed.
+
+    Raises:
+        TypeError: If an argument is not a whole number.
+        ValueError: If an argument is less than 1.
     """
 
     def __init__(self, key_dim: int, n_rows: int = FIRST_ROWS) -> None:
@@ -112,7 +122,18 @@ class KDTree:
 
     @classmethod
     def build(cls, keys: npt.ArrayLike) -> Self:
-        """A tree of rows 0, 1, ... with these keys: faster and better filled than row by row."""
+        """Create a tree of many keys, which is faster than inserting them one by one.
+
+        Args:
+            keys: The keys of rows 0, 1, 2, ..., one in each row of a matrix.
+
+        Returns:
+            The tree.
+
+        Raises:
+            TypeError: If the keys are not numbers.
+            ValueError: If the keys are not a matrix, or not finite.
+        """
         matrix = key_matrix(keys, None)
         tree = cls(matrix.shape[1], max(len(matrix), 1))
         with np.errstate(over="ignore"):
@@ -124,7 +145,11 @@ class KDTree:
         return tree
 
     def rebuild(self, keys: npt.NDArray[np.float32]) -> None:
-        """Forget all rows and take rows 0, 1, ... with these finite keys instead."""
+        """Replace all rows.
+
+        Args:
+            keys: The finite keys of rows 0, 1, 2, ...
+        """
         self.reserve(len(keys))
         self.arrays.keys[: len(keys)] = keys
         take_apart(self.arrays, 0, np.empty(len(self), np.int32))
@@ -140,62 +165,124 @@ class KDTree:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Size of all arrays in bytes."""
         return sum(array.nbytes for array in self.arrays)
 
     @property
     def depth(self) -> int:
-        """Nodes on the longest way from the root to a leaf."""
+        """Number of nodes on the longest path from the root to a leaf."""
         nodes, level, depth = self.arrays.nodes, [int(self.arrays.nodes[0, CHILD])], 0
         while level := [int(c) for n in level if n > 0 for c in nodes[n, CHILD : CHILD + 2]]:
             depth += 1
         return depth
 
     def reserve(self, n_rows: int) -> None:
-        """Make room for row ids below `n_rows`; `arrays` is a new tuple if that took new arrays."""
+        """Make room for row ids below `n_rows`; replaces `arrays` if they have to grow.
+
+        Args:
+            n_rows: Number of rows.
+
+        Raises:
+            ValueError: If there are too many rows.
+        """
         if n_rows > len(self.arrays.keys):
             self.arrays = grown_tree(self.arrays, row_count(n_rows))
 
     def insert(self, row: int, key: npt.ArrayLike) -> None:
-        """Add a row that is not in the tree."""
+        """Add a row.
+
+        Args:
+            row: Id of a row that is not in the tree.
+            key: Its key.
+
+        Raises:
+            ValueError: If the row is already in the tree, or the key has a wrong shape or is not
+                finite.
+        """
         row, rounded = self._new_row(row), self._rounded(key)
         if row in self:
-            raise ValueError(f"row {row} is already in the tree: use move to change its key")
+            raise ValueError(f"row {row} is already in the tree; use move to change its key")
         if row >= len(self.arrays.keys):
             self.reserve(max(row + 1, min(2 * len(self.arrays.keys), NO_ROW - 1)))
         self.arrays.keys[row] = rounded
         rebuild(self.arrays, add_row(self.arrays, row))
 
     def move(self, row: int, key: npt.ArrayLike) -> None:
-        """Give a row of the tree another key."""
+        """Change the key of a row.
+
+        Args:
+            row: Id of a row in the tree.
+            key: The new key.
+
+        Raises:
+            ValueError: If the row is not in the tree, or the key has a wrong shape or is not
+                finite.
+        """
         row, rounded = self._row_here(row), self._rounded(key)
         rebuild(self.arrays, remove_row(self.arrays, row))
         self.arrays.keys[row] = rounded
         rebuild(self.arrays, add_row(self.arrays, row))
 
     def remove(self, row: int) -> None:
-        """Take a row out of the tree."""
+        """Remove a row.
+
+        Args:
+            row: Id of a row in the tree.
+
+        Raises:
+            ValueError: If the row is not in the tree.
+        """
         rebuild(self.arrays, remove_row(self.arrays, self._row_here(row)))
 
     def key(self, row: int) -> npt.NDArray[np.float32]:
-        """The key of a row."""
+        """Return the key of a row.
+
+        Args:
+            row: Id of a row in the tree.
+
+        Returns:
+            A copy of its key.
+
+        Raises:
+            ValueError: If the row is not in the tree.
+        """
         key: npt.NDArray[np.float32] = self.arrays.keys[self._row_here(row)].copy()
         return key
 
-    def nearest(self, key: npt.ArrayLike) -> tuple[Any, Any]:
-        """(row, distance) of the nearest row; arrays of both for a matrix of keys."""
+    def nearest(self, key: npt.ArrayLike) -> Nearest:
+        """Find the nearest row.
+
+        Args:
+            key: One key, or a matrix with a key in each row.
+
+        Returns:
+            Row id and distance; two arrays if `key` is a matrix.
+
+        Raises:
+            ValueError: If the tree is empty, or the key has a wrong shape or is not finite.
+        """
         if not len(self):
-            raise ValueError("nearest needs at least one row, but nothing is stored yet")
+            raise ValueError("expected at least one row, but nothing is stored yet; write first")
         rows, distances = self.query(key, 1)
         if np.ndim(rows) == 1:
             return int(rows[0]), float(distances[0])
         return rows[:, 0], distances[:, 0]
 
     def query(self, key: npt.ArrayLike, k: int, radius: float = math.inf) -> Neighbors:
-        """Rows and distances of the k nearest, of those the ones within radius, nearest first.
+        """Find the k nearest rows within a radius.
 
-        One key gives arrays as long as there are such rows. A matrix of m keys gives (m, k) arrays,
-        padded with row -1 and distance infinity.
+        Args:
+            key: One key, or a matrix with a key in each row.
+            k: Maximum number of rows.
+            radius: Maximum distance.
+
+        Returns:
+            Row ids and distances, nearest first. For one key, arrays as long as there are such
+            rows; for a matrix of m keys, (m, k) arrays padded with row -1 and distance infinity.
+
+        Raises:
+            TypeError: If `k` is not a whole number, or the key does not contain numbers.
+            ValueError: If `k` or `radius` is out of range, or a key is not finite.
         """
         k, radius = positive_int("k", k), not_negative("radius", radius)
         array = np.asarray(key)
@@ -218,14 +305,22 @@ class KDTree:
         return rows[:count], distances[:count]
 
     def copy(self) -> Self:
-        """An independent tree with the same rows."""
+        """Return an independent copy.
+
+        Returns:
+            A tree with the same rows.
+        """
         other = type(self).__new__(type(self))
         other.key_dim = self.key_dim
         other.arrays = copied_tree(self.arrays)
         return other
 
     def check_invariants(self) -> None:
-        """Raise AssertionError if any of the invariants of this file's first page is broken."""
+        """Check the invariants listed at the top of this file.
+
+        Raises:
+            AssertionError: If one of them does not hold.
+        """
         leaves: list[int] = []
         inner = [0]
         for place, rows in self._walk(0):
@@ -241,7 +336,7 @@ class KDTree:
         self._check_records(self.arrays.buckets[:, 0], FREE_LEAF, [0, *leaves])
 
     def _walk(self, place: int) -> list[tuple[int, npt.NDArray[np.int32]]]:
-        """Every place of a subtree with all the rows below it."""
+        """Return every place of a subtree with all rows below it."""
         nodes = self.arrays.nodes
         child, size = (int(nodes[place >> 1, column + (place & 1)]) for column in (CHILD, SIZE))
         if child < 0:
@@ -288,10 +383,10 @@ class KDTree:
     def _new_row(self, row: int) -> int:
         number = operator.index(row)
         if not 0 <= number < NO_ROW - 1:
-            raise ValueError(f"a row id must be between 0 and 2^31 - 2, not {number}")
+            raise ValueError(f"a row id must be between 0 and 2^31 - 2, got {number}")
         return number
 
     def _row_here(self, row: int) -> int:
         if row not in self:
-            raise ValueError(f"row {row} is not in the tree")
+            raise ValueError(f"row {row} is not in the tree; use insert to add it")
         return int(row)

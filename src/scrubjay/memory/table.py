@@ -1,7 +1,7 @@
-"""What is stored beside the keys: values, stamps, recency and the payload of each row.
+"""The table of a memory: values, stamps, recency and the payload of each row.
 
-The payload of a row is one record of bytes, laid out as a NumPy structured type; a column is a view
-into the records. So compiled code moves a whole row without knowing its columns.
+The payload of a row is one record of bytes with the layout of a NumPy structured type; a column is
+a view into the records. This allows compiled code to move a whole row without knowing its columns.
 """
 
 import math
@@ -16,7 +16,7 @@ from scrubjay.memory.tree_arrays import fill_front
 from scrubjay.memory.tree_kernels import round_key
 
 ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
-"""A length, a shape, or (shape, dtype); float32 unless said."""
+"""A length, a shape, or (shape, dtype); the default dtype is float32."""
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -25,7 +25,7 @@ RESERVED = ("key", "keys", "value", "values", "rewards", "gamma", "last_value", 
 # Entries of `counters`.
 N_ROWS, CLOCK, OLDEST, NEWEST = 0, 1, 2, 3
 
-# Rows that share one pair of extremes.
+# Number of rows that share one pair of extremes.
 BLOCK = 64
 
 # Columns of `extremes`.
@@ -36,14 +36,14 @@ OLDER, NEWER = 0, 1
 
 
 class TableArrays(NamedTuple):
-    """All state of a memory outside its tree."""
+    """All arrays of a memory except those of its tree."""
 
     values: npt.NDArray[np.float32]
     """(rows,): the stored return of each row."""
     stamps: npt.NDArray[np.int64]
     """(rows,): the clock when the row last changed."""
     written: npt.NDArray[np.int64]
-    """(rows,): the clock when the row was last added or replaced; `set_values` leaves it."""
+    """(rows,): the clock when the row was last added or replaced; not changed by `set_values`."""
     links: npt.NDArray[np.int32]
     """(rows, 2): the next older and the next newer row of the recency list, or -1."""
     records: npt.NDArray[np.uint8]
@@ -52,10 +52,11 @@ class TableArrays(NamedTuple):
     """Number of rows, clock, oldest row and newest row (-1 if none)."""
     extremes: npt.NDArray[np.float32]
     """(2 * blocks, 2): the lowest and highest value of each block of rows, and above them a binary
-    tree whose node 1 has those of all rows, so that no one ever has to scan for them."""
+    tree whose node 1 has those of all rows, so that no scan is needed."""
 
 
 def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
+    """Return a table with room for `n_rows` rows."""
     blocks = 1 << (-(-n_rows // BLOCK) - 1).bit_length()
     return TableArrays(
         np.zeros(n_rows, np.float32),
@@ -69,18 +70,19 @@ def empty_table(record: np.dtype[Any], n_rows: int) -> TableArrays:
 
 
 def grown_table(table: TableArrays, record: np.dtype[Any], n_rows: int) -> TableArrays:
-    """A longer table with the same rows; its extremes must be found anew."""
+    """Return a longer table with the same rows; its extremes must be computed again."""
     grown = empty_table(record, n_rows)
     fill_front(table[:-1], grown[:-1])
     return grown
 
 
 def copied_table(table: TableArrays) -> TableArrays:
+    """Return a copy of all arrays."""
     return TableArrays(*(array.copy() for array in table))  # type: ignore[arg-type]
 
 
 def record_type(columns: Mapping[str, ColumnSpec]) -> np.dtype[Any]:
-    """The structured type of one row's payload."""
+    """Return the structured type of the payload of a row."""
     if not isinstance(columns, Mapping):
         raise TypeError(f'columns must be a mapping such as {{"action": 2}}, got {columns!r}')
     fields = [(check_name(name), *column_type(name, spec)) for name, spec in columns.items()]
@@ -88,14 +90,16 @@ def record_type(columns: Mapping[str, ColumnSpec]) -> np.dtype[Any]:
 
 
 def check_name(name: str) -> str:
+    """Return the name of a column, after checking that it can be used as an argument."""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise ValueError(f"a column's name must be a Python identifier, got {name!r}")
     if name in RESERVED or name == "distance_threshold":
-        raise ValueError(f"a column cannot be called {name!r}: that name is taken by an argument")
+        raise ValueError(f"a column cannot be called {name!r}, the name of an argument; rename it")
     return name
 
 
 def column_type(name: str, spec: ColumnSpec) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and dtype of a column."""
     shape: Any = spec
     dtype: Any = np.float32
     if isinstance(spec, tuple) and len(spec) == 2 and not isinstance(spec[1], int | np.integer):
@@ -116,7 +120,7 @@ def column_type(name: str, spec: ColumnSpec) -> tuple[tuple[int, ...], np.dtype[
 def columns_of(
     record: np.dtype[Any], records: npt.NDArray[np.uint8]
 ) -> dict[str, npt.NDArray[Any]]:
-    """The columns as views into the records."""
+    """Return the columns as views into the records."""
     if record.itemsize == 0:
         return {}
     rows = records.view(record)[:, 0]
@@ -124,10 +128,10 @@ def columns_of(
 
 
 def exponent_masks(record: np.dtype[Any]) -> npt.NDArray[np.int64]:
-    """Where the two highest bytes of each float in a record are, and their exponent bits.
+    """Return the position of the two highest bytes of each float in a record, and a bit mask.
 
     A float is NaN or infinite exactly if all bits of its exponent are set, which compiled code can
-    test on the bytes of any mix of columns.
+    test on the bytes of any combination of columns.
     """
     masks = {2: 0x7C00, 4: 0x7F80, 8: 0x7FF0}
     found = []
@@ -141,9 +145,9 @@ def exponent_masks(record: np.dtype[Any]) -> npt.NDArray[np.int64]:
 
 
 def fill_column(target: npt.NDArray[Any], name: str, given: npt.ArrayLike) -> None:
-    """Copy given numbers into a column of the same shape, refusing what it cannot hold.
+    """Copy numbers into a column, after checking shape and type.
 
-    Floats that are not finite are left for the compiled check of the whole record.
+    Floats that are not finite are found later, by the compiled check of the whole record.
     """
     array = np.asarray(given)
     if array.shape != target.shape:
@@ -157,6 +161,7 @@ def fill_column(target: npt.NDArray[Any], name: str, given: npt.ArrayLike) -> No
 
 
 def convert_column(target: npt.NDArray[Any], name: str, array: npt.NDArray[Any]) -> None:
+    """Copy numbers into a column of another dtype, if it can represent them."""
     kind = target.dtype.kind
     if array.dtype.kind not in {"f": "fiub", "i": "iub", "u": "iub", "b": "b"}[kind]:
         raise TypeError(f"column {name!r} holds {target.dtype}, got dtype {array.dtype}")

@@ -1,6 +1,6 @@
-"""The arrays of the kd-tree: what each number means, how they are made and how they grow.
+"""The arrays of the kd-tree: their meaning, creation and growth.
 
-`kdtree.py` explains the tree; this file fixes its layout for the compiled functions.
+`kdtree.py` explains the tree; this file defines its layout for the compiled functions.
 """
 
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 BUCKET = 32
-"""Slots of a leaf; the row that takes the last one makes the leaf split."""
+"""Slots of a leaf; the row that takes the last slot splits the leaf."""
 
 LEAF_FILL = 24
-"""A subtree of at most this many rows is one leaf whenever it is built."""
+"""A subtree of at most this many rows is built as one leaf."""
 
 HEAVY, WHOLE = 7, 10
-"""No child holds more than HEAVY / WHOLE of its parent's rows."""
+"""No child has more than HEAVY / WHOLE of the rows of its parent."""
 
 ROWS_PER_LEAF = 8
-"""A leaf beside a sibling holds at least 3/10 of LEAF_FILL + 1 rows, so at least this many."""
+"""A leaf with a sibling has at least 3/10 of LEAF_FILL + 1 rows, so at least this many."""
 
 STACK = 128
 """More than twice the depth of a tree of 2^31 rows, log(2^31 / LEAF_FILL) / log(10 / 7) < 52."""
@@ -27,18 +27,18 @@ STACK = 128
 NO_ROW = 2**31
 """Larger than every row id."""
 
-# Columns of `nodes`. The first three hold a number for each side: left, right.
+# Columns of `nodes`. The first three have one number for each side: left, right.
 CHILD, SIZE, FIRST_ROW = 0, 2, 4
 SPLIT_DIM, SPLIT_ROW = 6, 7
 NODE_WIDTH = 8
 
-# Columns of node 0, whose right side is no subtree: the heads of the lists of free records, and how
-# many rows the tree had when all of it was last built.
+# Columns of node 0, whose right side is not a subtree: the heads of the lists of free records, and
+# the number of rows when the whole tree was last built.
 FREE_NODE, FREE_LEAF, BUILT = CHILD + 1, SIZE + 1, FIRST_ROW + 1
 
 
 class TreeArrays(NamedTuple):
-    """All state of a tree. Compiled readers take this tuple and write to none of it."""
+    """All arrays of a tree. Compiled functions that search only read them."""
 
     keys: npt.NDArray[np.float32]
     """(rows, D): the key of each row."""
@@ -53,12 +53,12 @@ class TreeArrays(NamedTuple):
 
 
 def n_records(n_rows: int) -> int:
-    """Leaves (and nodes, head included) that a tree of so many rows can ever need."""
+    """Return the maximum number of leaves (and of nodes, including the head) for `n_rows` rows."""
     return n_rows // ROWS_PER_LEAF + 2
 
 
 def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:
-    """A tree with room for the row ids below `n_rows`, none of them in it yet."""
+    """Return an empty tree with room for row ids below `n_rows`."""
     records = n_records(n_rows)
     tree = TreeArrays(
         np.zeros((n_rows, key_dim), np.float32),
@@ -74,7 +74,7 @@ def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:
 
 
 def grown_tree(tree: TreeArrays, n_rows: int) -> TreeArrays:
-    """The same tree with room for `n_rows` rows."""
+    """Return the same tree with room for `n_rows` rows."""
     old = len(tree.nodes)
     grown = empty_tree(tree.keys.shape[1], n_rows)
     fill_front(tree, grown)
@@ -84,12 +84,13 @@ def grown_tree(tree: TreeArrays, n_rows: int) -> TreeArrays:
 
 
 def fill_front(sources: Iterable[npt.NDArray[Any]], targets: Iterable[npt.NDArray[Any]]) -> None:
-    """Copy each array into the first rows of its longer successor."""
+    """Copy each array into the first rows of a longer one."""
     for source, target in zip(sources, targets, strict=True):
         target[: len(source)] = source
 
 
 def copied_tree(tree: TreeArrays) -> TreeArrays:
+    """Return a copy of all arrays."""
     return TreeArrays(*(array.copy() for array in tree))  # type: ignore[arg-type]
 
 
@@ -100,7 +101,7 @@ def _free(
     head: int,
     first: int,
 ) -> None:
-    """Put all records from `first` on before the free ones; 0, which is never free, ends a list."""
+    """Add all records from `first` on to the free list; 0, which is never free, ends the list."""
     if first < len(records):
         records[first:, link] = np.arange(first + 1, len(records) + 1)
         records[-1, link] = heads[head]

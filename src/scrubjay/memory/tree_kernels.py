@@ -1,7 +1,7 @@
 """The compiled functions of the kd-tree: search, add, remove, build.
 
-A `place` names one side of one node, and so the subtree that hangs there: 2 * node + side, with
-side 0 for left and 1 for right. Place 0, the left side of the head, is the whole tree.
+A `place` identifies one side of one node, and thus the subtree there: 2 * node + side, with side 0
+for left and 1 for right. Place 0, the left side of the head, is the whole tree.
 """
 
 import numpy as np
@@ -32,19 +32,19 @@ Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 ANY_ORDER = {"reassoc", "contract", "nsz"}
-"""Freedom for the compiler to sum in any order and several numbers at a time."""
+"""Allows the compiler to sum in any order and several numbers at a time."""
 
 MANY = 16
-"""From so many dimensions on a rough distance first is faster than an exact one alone."""
+"""From this number of dimensions on, computing an approximate distance first is faster."""
 
 ROUGH, DOUBT = 2.0**-23, 8
-"""A rough squared distance of D terms is off by less than its (D + DOUBT) * ROUGH-th part."""
+"""The relative error of an approximate squared distance of D terms is below (D + DOUBT) * ROUGH."""
 
 SAMPLE = 64
-"""So many rows of a subtree tell well enough in which dimension it is spread."""
+"""Number of rows of a subtree that are used to find the dimension of largest spread."""
 
 SMALLEST, LARGEST = 1e-30, float(np.finfo(np.float32).max)
-"""Between these bounds no float32 in a sum was rounded to zero or infinity with consequences."""
+"""Between these bounds, underflow or overflow of float32 terms does not affect a sum."""
 
 # ---------------------------------------------------------------- search
 
@@ -55,7 +55,7 @@ def find_neighbors(
 ) -> int:
     """Fill `rows` and squared `distances` with the k nearest within `radius`; return their number.
 
-    They are sorted by (distance, row); what lies beyond the returned number is left alone.
+    They are sorted by (distance, row); entries beyond the returned number are not changed.
     """
     places = np.empty(STACK, np.int64)
     bounds = np.empty(STACK, np.float64)
@@ -65,7 +65,7 @@ def find_neighbors(
 
 @compiled(nogil=True)
 def tree_size(tree: TreeArrays) -> int:
-    """The number of rows in the tree."""
+    """Return the number of rows in the tree."""
     return int(tree.nodes[0, SIZE])
 
 
@@ -80,10 +80,10 @@ def search(
     places: Ints,
     bounds: Floats,
 ) -> int:
-    """`find_neighbors` with the caller's stack, so that a batch allocates it once.
+    """Like `find_neighbors`, with the caller's stack, so that a batch allocates it once.
 
-    In many dimensions most rows and boxes are turned away by a rough distance; whatever that
-    cannot decide beyond doubt is measured exactly.
+    In many dimensions, most rows and boxes are rejected by an approximate distance; those that it
+    cannot reject with certainty are measured exactly.
     """
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     doubt = (len(key) + DOUBT) * ROUGH if len(key) >= MANY else 0.0
@@ -98,7 +98,7 @@ def search(
         node, side = place >> 1, place & 1
         if bound > worst:
             continue
-        if bound * (1.0 + 3.0 * doubt) >= worst:  # perhaps a tie, which row ids decide
+        if bound * (1.0 + 3.0 * doubt) >= worst:  # possibly a tie, which row ids decide
             exact = box_distance(boxes, place, key)
             if exact > worst or (exact == worst and nodes[node, FIRST_ROW + side] > worst_row):
                 continue
@@ -144,7 +144,7 @@ def search(
 
 @compiled(nogil=True, forceinline=True)
 def key_distance(keys: Singles, row: int, key: Singles) -> float:
-    """Squared distance between key and a row's key: a float64 sum in index order."""
+    """Return the squared distance between two keys, a float64 sum in index order."""
     total = 0.0
     for i in range(len(key)):
         gap = np.float64(keys[row, i]) - np.float64(key[i])
@@ -154,10 +154,10 @@ def key_distance(keys: Singles, row: int, key: Singles) -> float:
 
 @compiled(nogil=True, forceinline=True)
 def box_distance(boxes: Singles, place: int, key: Singles) -> float:
-    """Squared distance from key to a place's box: never above that of any key in the box.
+    """Return the squared distance from a key to a box, at most that to any key in the box.
 
-    A coordinate's gap to the box is at most its gap to a key inside, and rounding keeps order;
-    summed in the same order as `key_distance`, so are the squares.
+    In each coordinate the distance to the box is at most that to a key inside, and rounding is
+    monotonic; the squares are summed in the same order as in `key_distance`.
     """
     key_dim = len(key)
     node, low = place >> 1, 1 + 2 * key_dim * (place & 1)
@@ -173,7 +173,7 @@ def box_distance(boxes: Singles, place: int, key: Singles) -> float:
 
 @compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
-    """`key_distance` in float32 and whatever order is fastest, six times as fast."""
+    """Approximate `key_distance` in float32 and the fastest order, six times as fast."""
     total = np.float32(0.0)
     for i in range(len(key)):
         gap = keys[row, i] - key[i]
@@ -183,7 +183,7 @@ def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
 
 @compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
-    """`box_distance` in float32 and whatever order is fastest."""
+    """Approximate `box_distance` in float32 and the fastest order."""
     key_dim = len(key)
     node, low = place >> 1, 1 + 2 * key_dim * (place & 1)
     total = np.float32(0.0)
@@ -197,9 +197,9 @@ def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
 
 @compiled(nogil=True, forceinline=True)
 def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
-    """A number that is never above the squared distance to any key in a place's box.
+    """Return a lower bound of the squared distance to any key in the box of a place.
 
-    `doubt`: the relative error of a rough distance, 0 to go without.
+    `doubt` is the relative error of an approximate distance; 0 means to use exact ones only.
     """
     if doubt > 0.0:
         rough: float = rough_box_distance(boxes, place, key) * (1.0 - doubt)
@@ -211,7 +211,7 @@ def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
 
 @compiled(nogil=True)
 def round_key(key: Floats, rounded: Singles) -> bool:
-    """Round a key to storage precision; False if that leaves anything NaN or infinite."""
+    """Round a key to float32; return False if any number is then NaN or infinite."""
     finite = True
     for i in range(len(key)):
         rounded[i] = np.float32(key[i])
@@ -231,10 +231,10 @@ def query_key(
     rows: Ints,
     distances: Floats,
 ) -> int:
-    """Answer one key with rows and Euclidean distances; return their number, -1 if not finite.
+    """Find rows and Euclidean distances for one key; return their number, -1 if not finite.
 
-    Called from Python, so it takes the arrays of the tree one by one: a NamedTuple among the
-    arguments costs 1 us.
+    It is called from Python and therefore takes the arrays of the tree one by one: a NamedTuple as
+    an argument costs 1 us.
     """
     rounded = np.empty(len(key), np.float32)
     if not round_key(key, rounded):
@@ -258,7 +258,7 @@ def query_keys(
     rows: Ints,
     distances: Floats,
 ) -> int:
-    """Answer every key as `query_key` does, padded with -1 and infinity.
+    """Do `query_key` for many keys, padded with -1 and infinity.
 
     Returns the index of a key that is not finite, or -1.
     """
@@ -282,9 +282,9 @@ def query_keys(
 
 @compiled(nogil=True)
 def add_row(tree: TreeArrays, row: int) -> int:
-    """Put a row, whose key is already in `keys`, into the tree.
+    """Add a row, whose key is already in `keys`, to the tree.
 
-    Returns the place that must be built anew, for `rebuild`, or -1.
+    Returns the place that must be rebuilt with `rebuild`, or -1.
     """
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     place, above, unbalanced = 0, 0, -1
@@ -309,9 +309,9 @@ def add_row(tree: TreeArrays, row: int) -> int:
 
 @compiled(nogil=True)
 def remove_row(tree: TreeArrays, row: int) -> int:
-    """Take a row out of the tree; its key must be the one it was added with.
+    """Remove a row from the tree; its key must be the one it was added with.
 
-    Returns the place that must be built anew, for `rebuild`, or -1.
+    Returns the place that must be rebuilt with `rebuild`, or -1.
     """
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     path = np.empty(STACK, np.int64)
@@ -356,7 +356,7 @@ def contains(tree: TreeArrays, row: int) -> bool:
 
 @compiled(nogil=True)
 def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> int:
-    """The side of a node where a row belongs: pairs (coordinate, row) below the split go left."""
+    """Return the side of a node for a row: pairs (coordinate, row) below the split go left."""
     value, split = keys[row, nodes[node, SPLIT_DIM]], boxes[node, 0]
     if value < split or (value == split and row < nodes[node, SPLIT_ROW]):
         return 0
@@ -365,16 +365,17 @@ def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> 
 
 @compiled(nogil=True)
 def is_unbalanced(nodes: Rows, node: int) -> bool:
-    """Whether one side is too heavy, or both together would fit well into one leaf."""
+    """Whether one side has too many rows, or both together fit into one leaf."""
     left, right = int(nodes[node, SIZE]), int(nodes[node, SIZE + 1])
     return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
 
 
 @compiled(nogil=True)
 def has_outgrown(keys: Singles, nodes: Rows) -> bool:
-    """Whether cuts that were good for the first rows should be thought over for half as many more.
+    """Whether the tree has grown by half since it was built, and should be rebuilt.
 
-    Balance alone does not ask for it, and in few dimensions it makes no difference.
+    The splits of the first rows may not suit the later ones. In few dimensions this makes no
+    difference.
     """
     many: bool = keys.shape[1] >= MANY
     return many and 2 * nodes[0, SIZE] >= 3 * nodes[0, BUILT]
@@ -382,7 +383,7 @@ def has_outgrown(keys: Singles, nodes: Rows) -> bool:
 
 @compiled(nogil=True)
 def include(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> None:
-    """Count a new row in a side and stretch the side's box to it."""
+    """Add a row to the size and the bounding box of a side."""
     key_dim = keys.shape[1]
     low = 1 + 2 * key_dim * side
     high = low + key_dim
@@ -400,7 +401,7 @@ def include(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, ro
 
 @compiled(nogil=True)
 def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> bool:
-    """Whether a side's box or smallest row id may come from this row."""
+    """Whether the box or the smallest row id of a side may be due to this row."""
     key_dim = keys.shape[1]
     low = 1 + 2 * key_dim * side
     touching: bool = nodes[node, FIRST_ROW + side] == row
@@ -429,7 +430,7 @@ def enclose(
 
 @compiled(nogil=True)
 def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
-    """Set the box of a place to that of its node's two sides; False if it already was that."""
+    """Set the box of a place to the union of the two sides below; return whether it changed."""
     node, side = place >> 1, place & 1
     child = nodes[node, CHILD + side]
     key_dim = (boxes.shape[1] - 1) // 4
@@ -452,7 +453,7 @@ def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
 
 @compiled(nogil=True)
 def rebuild(tree: TreeArrays, place: int) -> None:
-    """Build the subtree at a place anew; nothing to do if the place is negative."""
+    """Rebuild the subtree at a place; do nothing if the place is negative."""
     if place >= 0:
         rows = np.empty(tree.nodes[place >> 1, SIZE + (place & 1)], np.int32)
         take_apart(tree, place, rows)
@@ -471,7 +472,7 @@ def take_apart(tree: TreeArrays, place: int, rows: Rows) -> None:
         here = places[height]
         node, side = here >> 1, here & 1
         child, size = nodes[node, CHILD + side], nodes[node, SIZE + side]
-        if side == 0 and here != place:  # the left side is seen last: its node is done with
+        if side == 0 and here != place:  # the left side is visited last: free its node
             nodes[node, CHILD] = nodes[0, FREE_NODE]
             nodes[0, FREE_NODE] = node
         if child > 0:
@@ -487,7 +488,7 @@ def take_apart(tree: TreeArrays, place: int, rows: Rows) -> None:
 
 @compiled(nogil=True)
 def build(tree: TreeArrays, place: int, rows: Rows) -> None:
-    """Hang a balanced subtree of `rows`, which are reordered, at a place that has none."""
+    """Build a balanced subtree of `rows`, which are reordered, at an empty place."""
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
     values = np.empty(len(rows), np.float32)
     means, spreads = np.empty(keys.shape[1]), np.empty(keys.shape[1])
@@ -529,9 +530,9 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
 def most_spread(
     keys: Singles, rows: Rows, start: int, stop: int, means: Floats, spreads: Floats
 ) -> int:
-    """The dimension in which keys lie farthest from their mean, on average over about SAMPLE rows.
+    """Return the dimension with the largest mean distance from the mean, from about SAMPLE rows.
 
-    Not the one in which their box is widest: that may be the work of a single row.
+    The width of the bounding box is not used, because a single row can determine it.
     """
     key_dim = keys.shape[1]
     stride = max(1, (stop - start) // SAMPLE)
@@ -555,9 +556,9 @@ def most_spread(
 
 @compiled(nogil=True)
 def select(values: Singles, rows: Rows, start: int, stop: int, middle: int) -> None:
-    """Reorder the pairs (value, row) of a stretch so that those before `middle` are the smallest.
+    """Reorder the pairs (value, row) of a range so that those before `middle` are the smallest.
 
-    No two pairs are equal. The pivot's place is pseudo-random, so no order of arrival is bad.
+    No two pairs are equal. The pivot is pseudo-random, so that no order of arrival is bad.
     """
     low, high, state = start, stop - 1, np.int64(stop - start)
     while low < high:

@@ -1,4 +1,4 @@
-"""The compiled functions that change a memory: one loop for a write, many writes, an episode."""
+"""The compiled functions that change a memory: one loop for single writes, batches and episodes."""
 
 from enum import IntEnum
 
@@ -36,16 +36,16 @@ Codes = npt.NDArray[np.int8]
 
 
 class Outcome(IntEnum):
-    """What became of one write."""
+    """The outcome of one write."""
 
     ADDED = 0
-    """A new row."""
+    """A new row was added."""
     REPLACED = 1
-    """The nearest row, key included, gave way to a better one."""
+    """The nearest row, including its key, was replaced by a better one."""
     KEPT = 2
-    """The nearest row was at least as good and stays as it is."""
+    """The nearest row was at least as good and is unchanged."""
     EVICTED = 3
-    """A new row in the place of the one at the end of the recency list."""
+    """A new row took the place of the least recent one."""
 
 
 ADDED, REPLACED, KEPT, EVICTED = (int(outcome) for outcome in Outcome)
@@ -86,11 +86,11 @@ def write_rows(
     rows: Ints,
     outcomes: Codes,
 ) -> int:
-    """Write tuples one after the other, each seen by the next; return how many are written.
+    """Write tuples in sequence, each one sees those before it; return the number written.
 
-    Fewer than all means that the arrays are full and must grow: call again with that number as
+    If fewer than all are written, the arrays are full and must grow: call again with that number as
     `done`. A negative number, ~(KINDS_OF_BAD * i + kind), means that tuple i is not finite and
-    nothing is written. (The arrays of tree and table come one by one, as in `query_key`.)
+    nothing was written. (The arrays of tree and table are passed one by one, as in `query_key`.)
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
     table = TableArrays(table_values, stamps, written, links, table_records, counters, extremes)
@@ -148,7 +148,7 @@ def write_rows(
 
 @compiled(nogil=True)
 def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key: Singles) -> int:
-    """KINDS_OF_BAD * i + kind of the first number that is not finite in float32, or -1."""
+    """Return KINDS_OF_BAD * i + kind of the first number that is not finite in float32, or -1."""
     for i in range(len(keys)):
         if not round_key(keys[i], key):
             return KINDS_OF_BAD * i + BAD_KEY
@@ -164,6 +164,7 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
 
 @compiled(nogil=True)
 def same_key(keys: Singles, row: int, key: Singles) -> bool:
+    """Whether a row has exactly this key."""
     same = True
     for i in range(len(key)):
         same = same and keys[row, i] == key[i]
@@ -172,7 +173,7 @@ def same_key(keys: Singles, row: int, key: Singles) -> bool:
 
 @compiled(nogil=True)
 def unlink(table: TableArrays, row: int) -> None:
-    """Take a row out of the recency list."""
+    """Remove a row from the recency list."""
     links, counters = table.links, table.counters
     older, newer = links[row, OLDER], links[row, NEWER]
     if older >= 0:
@@ -187,7 +188,7 @@ def unlink(table: TableArrays, row: int) -> None:
 
 @compiled(nogil=True)
 def link_newest(table: TableArrays, row: int) -> None:
-    """Put a row at the new end of the recency list."""
+    """Add a row to the recency list as the most recent one."""
     links, counters = table.links, table.counters
     newest = counters[NEWEST]
     links[row, OLDER], links[row, NEWER] = newest, -1
@@ -200,7 +201,7 @@ def link_newest(table: TableArrays, row: int) -> None:
 
 @compiled(nogil=True)
 def touch_rows(table: TableArrays, rows: Ints) -> None:
-    """Make these rows the most recent ones, the last of them the newest."""
+    """Make these rows the most recent ones, in the given order."""
     for row in rows:
         unlink(table, row)
         link_newest(table, row)
@@ -208,7 +209,7 @@ def touch_rows(table: TableArrays, rows: Ints) -> None:
 
 @compiled(nogil=True)
 def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
-    """New values, and new stamps in the order given; rows stay as recent as they are."""
+    """Set values and give new stamps in the given order; recency stays the same."""
     for i in range(len(rows)):
         old = table.values[rows[i]]
         table.values[rows[i]] = values[i]
@@ -219,10 +220,10 @@ def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
 
 @compiled(nogil=True)
 def update_extremes(table: TableArrays, row: int, old: np.float32, is_new: bool) -> None:
-    """Bring the extremes up to date after a row's value has changed from `old`.
+    """Update the extremes after the value of a row has changed from `old`.
 
-    The block is scanned only if the old value may have been one of its extremes; then come the
-    nodes above it, as far as they change.
+    The block is scanned only if the old value may have been one of its extremes; then the nodes
+    above it are updated, as far as they change.
     """
     value, extremes = table.values[row], table.extremes
     if value == old and not is_new:
@@ -236,7 +237,7 @@ def update_extremes(table: TableArrays, row: int, old: np.float32, is_new: bool)
 
 @compiled(nogil=True)
 def block_extremes(table: TableArrays, block: int) -> tuple[np.float32, np.float32]:
-    """The lowest and highest value of a block of rows."""
+    """Return the lowest and highest value of a block of rows."""
     lowest, highest = np.float32(np.inf), np.float32(-np.inf)
     for i in range(block * BLOCK, min(block * BLOCK + BLOCK, table.counters[N_ROWS])):
         lowest, highest = min(lowest, table.values[i]), max(highest, table.values[i])
@@ -245,7 +246,7 @@ def block_extremes(table: TableArrays, block: int) -> tuple[np.float32, np.float
 
 @compiled(nogil=True)
 def raise_extremes(extremes: Singles, node: int, lowest: np.float32, highest: np.float32) -> None:
-    """Write a node's extremes, then those of the nodes above it, as far as they change."""
+    """Set the extremes of a node, then those of the nodes above it, as far as they change."""
     while extremes[node, LOWEST] != lowest or extremes[node, HIGHEST] != highest:
         extremes[node, LOWEST], extremes[node, HIGHEST] = lowest, highest
         if node == 1:
@@ -258,7 +259,7 @@ def raise_extremes(extremes: Singles, node: int, lowest: np.float32, highest: np
 
 @compiled(nogil=True)
 def find_extremes(table: TableArrays) -> None:
-    """The extremes of all blocks, for a table that was made anew."""
+    """Compute the extremes of all blocks, for a new table."""
     for block in range(-(-table.counters[N_ROWS] // BLOCK)):
         lowest, highest = block_extremes(table, block)
         raise_extremes(table.extremes, len(table.extremes) // 2 + block, lowest, highest)
@@ -266,7 +267,7 @@ def find_extremes(table: TableArrays) -> None:
 
 @compiled(nogil=True)
 def recency_order(table: TableArrays) -> Ints:
-    """All rows, the one to be evicted first in front."""
+    """Return all rows, least recent first."""
     order = np.empty(table.counters[N_ROWS], np.int64)
     row = table.counters[OLDEST]
     for i in range(len(order)):
@@ -277,7 +278,7 @@ def recency_order(table: TableArrays) -> Ints:
 
 @compiled(nogil=True)
 def discounted_returns(rewards: Floats, gamma: float, last_value: float) -> Floats:
-    """v_t = r_t + gamma v_{t+1}, backwards from `last_value`, in float64."""
+    """Return v_t = r_t + gamma v_{t+1}, backwards from `last_value`, in float64."""
     returns = np.empty(len(rewards), np.float64)
     value = last_value
     for t in range(len(rewards) - 1, -1, -1):

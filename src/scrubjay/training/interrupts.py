@@ -18,7 +18,7 @@ class InterruptGuard:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "InterruptGuard":
-        # Python delivers signals to the main thread only, and lets nobody else ask for them.
+        # Python delivers signals to the main thread only, and other threads cannot ask for them.
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self

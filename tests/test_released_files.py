@@ -1,7 +1,7 @@
-"""Files of version 0.1.0 open, predict, inspect, evaluate, report and resume.
+"""Files of all released versions open, predict, inspect, evaluate, report and resume.
 
-`tests/data/0.1.0/make_files.py` is how they were made. Names that may move when the code is
-reorganised are imported in `load_run` and `read_runs` only.
+`tests/data/<version>/make_files.py` made them, with that version. Names that may move when the code
+is reorganised are imported in `load_run` and `read_runs` only.
 """
 
 import csv
@@ -21,16 +21,36 @@ from probes import Mixed
 from scrubjay import CEC, CECPlus
 from scrubjay.cli.main import main
 
-FILES = Path(__file__).parent / "data" / "0.1.0"
-EXPECTED = json.loads((FILES / "expected.json").read_text(encoding="utf-8"))
-AGENTS, RUNS = EXPECTED["agents"], EXPECTED["runs"]
+DATA = Path(__file__).parent / "data"
+RELEASES = {
+    folder.name: json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    for folder in sorted(DATA.iterdir())
+    if (folder / "expected.json").exists()
+}
+AGENTS = [(version, name) for version, files in RELEASES.items() for name in files["agents"]]
+RUNS = [(version, name) for version, files in RELEASES.items() for name in files["runs"]]
 NETWORKS = ("sac", "emac")
 TABLES = ("progress.csv", "episodes.csv", "eval.csv")
+# columns that count other steps in later versions
+CHANGED_COLUMNS = {"0.1.0": ("memory/nearest_distance", "policy/no_neighbor_fraction")}
 
 
-def load_agent(name, env=None):
-    method = CECPlus if AGENTS[name]["class"] == "CECPlus" else CEC
-    return method.load(FILES / "agents" / f"{name}.scrub", env)
+def label(file):
+    return "-".join(file)
+
+
+@pytest.fixture(params=AGENTS, ids=label)
+def agent_file(request):
+    """The path of a saved agent, and what is expected of it."""
+    version, name = request.param
+    path = DATA / version / "agents" / f"{name}.scrub"
+    return path, RELEASES[version]["agents"][name]
+
+
+def load_agent(agent_file, env=None):
+    path, expected = agent_file
+    method = CECPlus if expected["class"] == "CECPlus" else CEC
+    return method.load(path, env)
 
 
 def load_run(folder):
@@ -45,11 +65,12 @@ def read_runs(folders):
     return load_runs(folders)
 
 
-@pytest.fixture(params=RUNS)
+@pytest.fixture(params=RUNS, ids=label)
 def run(request):
-    """The name of a run; those of networks need the extra `deep`."""
-    skip_without_networks(request.param)
-    return request.param
+    """The path of a run folder, and what is expected; those of networks need the extra `deep`."""
+    version, name = request.param
+    skip_without_networks(name)
+    return DATA / version / "runs" / name, RELEASES[version]["runs"][name]
 
 
 def skip_without_networks(name):
@@ -88,9 +109,13 @@ def in_shell(*words):
 # ---------------------------------------------------------------- saved agents
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_an_agent_opens_and_predicts(name):
-    agent, expected = load_agent(name), AGENTS[name]
+def test_every_release_has_files():
+    assert {"0.1.0"} <= RELEASES.keys()
+    assert sum(path.is_dir() for path in DATA.iterdir()) == len(RELEASES)
+
+
+def test_an_agent_opens_and_predicts(agent_file):
+    agent, expected = load_agent(agent_file), agent_file[1]
     counters = {"num_timesteps": agent.num_timesteps, "n_episodes": agent.n_episodes}
     assert counters == {counter: expected[counter] for counter in counters}
     assert len(agent.memory) == expected["rows"]
@@ -98,9 +123,9 @@ def test_an_agent_opens_and_predicts(name):
     np.testing.assert_array_equal(predictions(agent, expected), expected["actions"])
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_an_agent_goes_on_learning(name):
-    agent, expected = load_agent(name, make_env(AGENTS[name]["env"])), AGENTS[name]
+def test_an_agent_goes_on_learning(agent_file):
+    expected = agent_file[1]
+    agent = load_agent(agent_file, make_env(expected["env"]))
     agent.learn(1000)
     assert agent.num_timesteps >= expected["num_timesteps"] + 1000
     # cec-plus-held too: it has seen enough by now to write the episodes that it held back
@@ -108,18 +133,16 @@ def test_an_agent_goes_on_learning(name):
     agent.memory.check_invariants()
 
 
-@pytest.mark.parametrize(
-    "name",
-    AGENTS,
-)
-def test_an_agent_is_inspected(name):
-    answer = in_shell("inspect", FILES / "agents" / f"{name}.scrub")
+def test_an_agent_is_inspected(agent_file):
+    path, expected = agent_file
+    answer = in_shell("inspect", path)
     assert answer.returncode == 0, answer.stderr
-    assert re.search(rf"rows +{AGENTS[name]['rows']:,}\b", answer.stdout)
+    assert re.search(rf"rows +{expected['rows']:,}\b", answer.stdout)
 
 
-def test_a_memory_is_inspected(capsys):
-    assert main(["inspect", str(FILES / "memory.scrub")]) == 0
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_memory_is_inspected(version, capsys):
+    assert main(["inspect", str(DATA / version / "memory.scrub")]) == 0
     assert "rows" in capsys.readouterr().out
 
 
@@ -127,28 +150,29 @@ def test_a_memory_is_inspected(capsys):
 
 
 def test_a_run_opens_and_predicts(run):
-    agent, expected = load_run(FILES / "runs" / run), RUNS[run]
+    folder, expected = run
+    agent = load_run(folder)
     assert agent.num_timesteps == expected["num_timesteps"]
     # the rows of a memory are exact; the sums in a network depend on the processor
-    tolerance = 1e-5 if run in NETWORKS else 0
+    tolerance = 1e-5 if folder.name in NETWORKS else 0
     np.testing.assert_allclose(
         predictions(agent, expected), expected["actions"], rtol=0, atol=tolerance
     )
 
 
 def test_a_run_is_evaluated(run, capsys):
-    assert main(["evaluate", str(FILES / "runs" / run), "--episodes", "5"]) == 0
+    folder, expected = run
+    assert main(["evaluate", str(folder), "--episodes", "5"]) == 0
     found = re.search(r"return +(\S+)", capsys.readouterr().out)
     assert found
-    assert run in NETWORKS or found[1] == RUNS[run]["mean_return"]
+    assert folder.name in NETWORKS or found[1] == expected["mean_return"]
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_a_run_is_inspected(name, capsys):
-    skip_without_networks(name)
-    code = main(["inspect", str(FILES / "runs" / name)])
+def test_a_run_is_inspected(run, capsys):
+    folder, _ = run
+    code = main(["inspect", str(folder)])
     output = capsys.readouterr()
-    if name == "sac":
+    if folder.name == "sac":
         assert code == 1
         assert "keeps no episodic memory" in output.err
     else:
@@ -156,17 +180,20 @@ def test_a_run_is_inspected(name, capsys):
         assert output.out
 
 
-def test_all_runs_are_read():
-    runs = read_runs(FILES / "runs")
-    assert {run.agent for run in runs} == set(RUNS)
+@pytest.mark.parametrize("version", RELEASES)
+def test_all_runs_are_read(version):
+    runs = read_runs(DATA / version / "runs")
+    assert {run.agent for run in runs} == set(RELEASES[version]["runs"])
 
 
-def test_all_runs_are_reported(tmp_path, capsys):
-    folders = [str(FILES / "runs" / name) for name in RUNS]
+@pytest.mark.parametrize("version", RELEASES)
+def test_all_runs_are_reported(version, tmp_path, capsys):
+    names = RELEASES[version]["runs"]
+    folders = [str(DATA / version / "runs" / name) for name in names]
     assert main(["report", *folders, "--out", str(tmp_path / "report.html")]) == 0
-    assert f"{len(RUNS)} runs" in capsys.readouterr().out
+    assert f"{len(names)} runs" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert all(name in page for name in RUNS)
+    assert all(name in page for name in names)
 
 
 def tables(folder):
@@ -174,25 +201,29 @@ def tables(folder):
 
 
 def test_a_finished_run_is_resumed_to_its_end_at_once(run, tmp_path, capsys):
-    folder = shutil.copytree(FILES / "runs" / run, tmp_path / run)
-    assert main(["train", "--resume", str(folder), "--quiet"]) == 0
+    folder, _ = run
+    copy = shutil.copytree(folder, tmp_path / folder.name)
+    assert main(["train", "--resume", str(copy), "--quiet"]) == 0
     assert "done" in capsys.readouterr().out
-    assert tables(folder) == tables(FILES / "runs" / run)
+    assert tables(copy) == tables(folder)
 
 
-def test_a_killed_run_ends_as_if_it_had_never_stopped(tmp_path, capsys):
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_killed_run_ends_as_if_it_had_never_stopped(version, tmp_path, capsys):
     """It has the configuration of the run `cec`, and was killed after a checkpoint."""
-    folder = shutil.copytree(FILES / "killed" / "cec", tmp_path / "cec")
-    whole = FILES / "runs" / "cec"
+    folder = shutil.copytree(DATA / version / "killed" / "cec", tmp_path / "cec")
+    whole = DATA / version / "runs" / "cec"
     assert tables(folder) != tables(whole)
     assert main(["train", "--resume", str(folder), "--quiet"]) == 0
     assert "done" in capsys.readouterr().out
     mine, theirs = tables(folder), tables(whole)
-    assert without(mine.pop("progress.csv")) == without(theirs.pop("progress.csv"))
+    changed = CHANGED_COLUMNS.get(version, ())
+    progress = without(mine.pop("progress.csv"), changed)
+    assert progress == without(theirs.pop("progress.csv"), changed)
     assert mine == theirs
 
 
-def without(table, columns=("memory/nearest_distance", "policy/no_neighbor_fraction")):
-    """The rows less two columns that count other steps since 0.2.0 (defect 11)."""
+def without(table, columns):
+    """The rows of a table without some columns."""
     rows = csv.DictReader(table.decode().splitlines())
     return [{name: text for name, text in row.items() if name not in columns} for row in rows]
