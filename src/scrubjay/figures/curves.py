@@ -1,4 +1,4 @@
-"""Learning curves with matplotlib. (The report draws its own, without it.)"""
+"""Learning curves with matplotlib; the report draws its own, without it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
