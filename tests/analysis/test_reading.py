@@ -250,9 +250,9 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
         ("eval.csv", None, "evaluation at step 4000, but eval.csv ends at step 0"),
         ("eval.csv", "", "evaluation at step 4000, but eval.csv ends at step 0"),
         ("episodes.csv", None, "after 40 episodes, but episodes.csv has 0"),
-        ("eval.csv", "timestep,episode\n1,1\n", "a column 'return' was expected"),
-        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: 2 fields were expected, 1 came"),
-        ("time.csv", "timestep,x\n1,abc\n", "line 2: a number was expected, 'abc' came"),
+        ("eval.csv", "timestep,episode\n1,1\n", "expected a column 'return'"),
+        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: expected 2 fields, got 1"),
+        ("time.csv", "timestep,x\n1,abc\n", "line 2: expected a number, got 'abc'"),
         ("episodes.csv", b"\xff\xfe\x00", "cannot be read"),
     ],
 )

@@ -93,7 +93,7 @@ def test_the_whole_journey(folder):
     out = scrubjay(f"train cec-plus corridor:Corridor {' '.join(TRAIN)} --success-key reached")
     assert "training success " in out
     assert "evaluation success 1.00" in out
-    assert out.endswith("next scrubjay evaluate run --trust-module")
+    assert out.endswith("next: scrubjay evaluate run --trust-module")
     out = scrubjay("evaluate run --trust-module")
     assert "cec-plus on corridor:Corridor" in out
     assert "success 1.00" in out

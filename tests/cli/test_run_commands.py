@@ -37,7 +37,7 @@ def test_train_says_where_and_how_much_and_leaves_a_whole_run(tmp_path):
         "runs/GrowingTree-v0/cec-paper-seed-3"
     )
     assert training.startswith("  training  success ")
-    assert further == "  next      scrubjay evaluate runs/GrowingTree-v0/cec-paper-seed-3"
+    assert further == "next: scrubjay evaluate runs/GrowingTree-v0/cec-paper-seed-3"
     assert answer.err.startswith("cec on scrubjay/GrowingTree-v0, seed 3: runs/")
     assert "\r" not in answer.err, "no bar where there is no terminal"
     assert len(rows(folder / "episodes.csv")) == manifest["episodes"]
@@ -73,7 +73,8 @@ def test_a_folder_that_exists_gets_a_number(run, scrubjay, tmp_path):
     for number in (2, 3):
         answer = scrubjay(*words)
         assert answer.code == 0
-        assert f"{run}-{number} ({run} exists)" in answer.err
+        assert answer.err.startswith(f"note: {run} exists; --overwrite would replace it\n")
+        assert answer.err.endswith(f": {run}-{number}\n")
         assert (tmp_path / f"run-{number}" / "manifest.json").exists()
     assert content(run) == before
 

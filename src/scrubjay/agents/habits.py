@@ -14,9 +14,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from scrubjay.agents.settings import settings_of
 
 DEFAULTS: Mapping[str, Any] = {"verbose": 0, "tensorboard_log": None, "device": "auto"}
+
+IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
 
 EPSILON = "write epsilon=(start, end, steps)"
 NO_NETWORK = "it trains no network, leave it out"
@@ -122,6 +126,21 @@ def check_conveniences(cls: type[Any], chosen: Mapping[str, Any]) -> None:
             f"{cls.__name__} runs on the CPU: device={device!r} is ignored",
             UserWarning,
             stacklevel=4,
+        )
+
+
+def warn_of_images(agent: Any) -> None:
+    """Warn if whole images are the keys of the memory."""
+    size = agent.embedding.key_dim
+    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
+    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
+    if images and size >= IMAGE_NUMBERS:
+        warnings.warn(
+            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
+            f"{8 * size:,} bytes a row of the memory; project them, as with "
+            "embedding=RandomProjection(16)",
+            UserWarning,
+            stacklevel=5,
         )
 
 

@@ -1,4 +1,4 @@
-"""scrubjay reproduce NAME"""
+"""The command `scrubjay reproduce NAME`."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scrubjay.cli.main import FAILURE, CommandError, refuse
+from scrubjay.cli.options import whole
 
 EPILOG = """names:
 {names}
@@ -34,6 +35,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
     names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
@@ -42,15 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("name", help="a figure or table of the paper, or all")
     add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
     add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
-    add("--steps", type=int, help="training steps of each run (default 100000)")
-    add("--jobs", type=int, help="processes at a time (default: one for each core)")
-    add("--runs", type=Path, help="folder of the runs (default runs/paper)")
-    add("--out", type=Path, help="folder of the results (default results)")
+    add("--steps", type=whole, metavar="N", help="training steps of each run (default 100000)")
+    add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
+    add("--runs", type=Path, metavar="FOLDER", help="folder of the runs (default runs/paper)")
+    add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
     add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
-    add("--agents", nargs="*", help="which agents to run (default cec sac emac)")
+    add("--agents", nargs="*", metavar="NAME", help="which agents to run (default cec sac emac)")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget

@@ -107,10 +107,11 @@ def _start(arguments: argparse.Namespace) -> int:
 
     def started(folder: Path) -> None:
         folders.append(folder)
-        note = f" ({out} exists)" if folder != out else ""
-        _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}{note}")
+        if folder != out:
+            _say(f"note: {out} exists; --overwrite would replace it")
+        _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}")
 
-    # whoever named the module once is asked again, because a run folder may come from anywhere
+    # later commands ask for the flag, because a run folder may come from anywhere
     arguments.trust_module = ":" in config.task
     train = partial(
         start,
@@ -146,7 +147,7 @@ def _say(text: str) -> None:
 
 
 def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
-    """Say where a run goes on."""
+    """Say at which step a run is resumed."""
     goes_on = f"at step {done:,}"
     if config.episodes is None and done < config.steps:
         goes_on = f"from step {done:,} to {config.steps:,}"
