@@ -109,6 +109,7 @@ def test_a_run_without_an_entry_that_it_is_too_old_for_is_a_seed_of_the_same_met
     for folder, n_envs in ((new, 1), (four, 4)):
         config = json.loads((folder / "config.json").read_text())
         config |= {"n_envs": n_envs, "max_episode_steps": None, "env_by_id": True}
+        config |= {"success_key": None}
         (folder / "config.json").write_text(json.dumps(config))
     groups = group_runs(load_runs(old.parent))
     assert [(group.label, len(group.runs)) for group in groups] == [

@@ -14,7 +14,7 @@ BOOKKEEPING = (
     *("checkpoint_freq", "checkpoint_steps", "tensorboard", "env_by_id"),
 )
 # Entries that older runs may not have, with the values that they had without them.
-YOUNGER = {"max_episode_steps": None, "n_envs": 1}
+YOUNGER = {"max_episode_steps": None, "n_envs": 1, "success_key": None}
 
 
 @dataclass(frozen=True)
