@@ -92,8 +92,31 @@ print(RunFolder.open("runs/maze").manifest, resume("runs/maze", env=env), len(me
 """
 
 
-def test_mypy_strict_is_clean(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
+SB3_SCRIPT = """
+import gymnasium as gym
+from stable_baselines3.common.callbacks import CallbackList, CheckpointCallback, EvalCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor
+
+from scrubjay import CEC
+
+env = make_vec_env("Pendulum-v1", n_envs=2)
+agent = CEC(VecMonitor(DummyVecEnv([lambda: gym.make("Pendulum-v1")])))
+agent = CEC(env)
+agent.set_env(SubprocVecEnv([lambda: gym.make("Pendulum-v1")]))
+agent.learn(100, callback=EvalCallback(env))
+agent.learn(100, callback=[CheckpointCallback(10, "x"), EvalCallback(env)], eval_env=env)
+agent.learn(100, callback=CallbackList([CheckpointCallback(10, "x")]))
+print(evaluate_policy(agent, env))
+"""
+
+
+@pytest.mark.parametrize("script", [SCRIPT, SB3_SCRIPT], ids=["scrubjay", "stable_baselines3"])
+def test_mypy_strict_is_clean(script, tmp_path):
+    if script is SB3_SCRIPT:
+        pytest.importorskip("stable_baselines3", reason="an extra: scrubjay[deep]")
+    (tmp_path / "script.py").write_text(script)
     source = Path(scrubjay.__file__).parent.parent
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "script.py"]
     done = subprocess.run(
