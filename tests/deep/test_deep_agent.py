@@ -321,7 +321,7 @@ def test_loading_needs_the_users_word(tmp_path):
     assert loaded.config() == agent.config()
     assert loaded.memories["memory"].digest() == agent.memories["memory"].digest()
     assert loaded.observation_space == agent.observation_space
-    with pytest.raises(ValueError, match="make a new one to train"):
+    with pytest.raises(ValueError, match="expected a new agent to train, got one that was loaded"):
         loaded.learn(10)
 
 

@@ -56,10 +56,10 @@ ATTRIBUTES: Mapping[str, str] = {
     "learning_rate": "it trains no network",
     "lr_schedule": "it trains no network",
     "get_parameters": "use agent.config() for its settings and agent.memory for what it knows",
-    "set_parameters": "make it with CEC(env, ...), or read a file with CEC.load(path)",
+    "set_parameters": "make it with {cls}(env, ...), or read a file with {cls}.load(path)",
     "replay_buffer": "use agent.memory",
     "save_replay_buffer": "agent.save(path) keeps the memory too",
-    "load_replay_buffer": "CEC.load(path) reads the memory too",
+    "load_replay_buffer": "{cls}.load(path) reads the memory too",
     "collect_rollouts": "use agent.learn(), or agent.begin_episode() for a loop of your own",
     "train": "use agent.learn()",
 }
@@ -147,7 +147,7 @@ def warn_of_images(agent: Any) -> None:
 def missing_attribute(agent: Any, name: str) -> AttributeError:
     """The error for an attribute that an agent does not have, with what to use instead."""
     cls = type(agent).__name__
-    hint = f": {ATTRIBUTES[name]}" if name in ATTRIBUTES else ""
+    hint = ": " + ATTRIBUTES[name].format(cls=cls) if name in ATTRIBUTES else ""
     return AttributeError(f"{cls} has no {name}{hint}", name=name, obj=agent)
 
 
