@@ -1,4 +1,4 @@
-"""scrubjay evaluate RUN|FILE [TASK]"""
+"""scrubjay evaluate RUN|FILE [TASK]: greedy episodes of a trained agent."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,10 +1,11 @@
-"""scrubjay reproduce NAME"""
+"""scrubjay reproduce NAME: the figures and tables of the studies."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scrubjay.cli.layout import wrapped
 from scrubjay.cli.main import FAILURE, CommandError, refuse
 from scrubjay.cli.options import whole
 
@@ -30,14 +31,17 @@ examples:
   scrubjay reproduce all --agents cec
   scrubjay reproduce navigation --agents sac --seeds 2
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
-  scrubjay reproduce all --redraw          (draws the results' stored numbers again)
+  scrubjay reproduce all --redraw          (draws the stored numbers again)
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
-    names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
+    names = "\n".join(
+        wrapped(line, f"  {name:<13} ", " " * 16) for name, (_, line) in EXPERIMENTS.items()
+    )
     parser.epilog = EPILOG.format(names=names)
     add = parser.add_argument
     add("name", help="a figure or table of the paper, or all")
@@ -52,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Bring the runs of a study to their end, and draw it."""
     from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget

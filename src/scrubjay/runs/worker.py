@@ -102,6 +102,7 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Do what the order says; returns the exit code."""
     folder = Path(sys.argv[1])
     order = json.loads(sys.stdin.buffer.readline())
     sys.path += [place for place in order["path"] if place not in sys.path]
