@@ -155,9 +155,7 @@ def test_a_run_is_not_made_shorter(steps, run, scrubjay):
 
 
 def test_a_finished_run_says_how_it_is_extended(run, scrubjay):
-    assert "where it is finished; --steps 2000 would extend it" in (
-        scrubjay("train", "--quiet", "--resume", run).err
-    )
+    assert " steps; --steps 2000 extends it" in (scrubjay("train", "--quiet", "--resume", run).err)
 
 
 # ---------------------------------------------------------------- what cannot be resumed
