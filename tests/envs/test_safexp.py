@@ -147,7 +147,9 @@ def test_one_wall_is_seen_in_its_direction():
 def test_a_wall_a_hair_below_straight_ahead_is_seen_in_the_first_bin_and_its_neighbours():
     env = SafexpPointGoal(walls=[(1.0, -1e-18)], goal=(9.0, 9.0), robot=(0.0, 0.0, 0.0))
     lidar = env.reset()[0][14:]
-    assert lidar[0] == np.exp(-1.0)
+    assert lidar[0] == pytest.approx(
+        np.exp(-1.0), rel=1e-15
+    )  # NumPy versions differ in the last bit
     assert not lidar[2:9].any()
 
 

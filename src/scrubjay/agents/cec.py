@@ -253,7 +253,16 @@ class CEC(MemoryAgent):
         return Learned(self.write(experience.keys[::-1], returns[::-1], experience.actions[::-1]))
 
     def write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[np.int8]:
-        """The one line where the memory is written; returns the outcome of each write."""
+        """The one line where the memory is written.
+
+        Args:
+            keys: (n, D): the keys, in the order in which they are written.
+            values: (n,): the return of each step.
+            actions: (n, A): the action of each step.
+
+        Returns:
+            The outcome of each write.
+        """
         return self.memory.write_many(keys, values, action=actions)[1]
 
     @classmethod

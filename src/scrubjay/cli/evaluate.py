@@ -1,4 +1,4 @@
-"""scrubjay evaluate RUN|FILE [TASK]: greedy episodes of a trained agent."""
+"""The command `scrubjay evaluate RUN|FILE [TASK]`."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""scrubjay reproduce NAME: the figures and tables of the studies."""
+"""The command `scrubjay reproduce NAME`."""
 
 import argparse
 import sys
@@ -36,7 +36,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `scrubjay reproduce`."""
+    """Add the arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
     names = "\n".join(
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    """Bring the runs of a study to their end, and draw it."""
+    """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget

@@ -1,4 +1,4 @@
-"""scrubjay tasks: the tasks with their sizes and rewards."""
+"""The command `scrubjay tasks`."""
 
 import argparse
 from collections.abc import Sequence

@@ -53,7 +53,7 @@ class SparseMountainCar(Continuous_MountainCarEnv):
 
 
 def hill(x: Any) -> Any:
-    """The height of the hill at x."""
+    """The height of the hill."""
     return 0.45 * np.sin(3 * x) + 0.55
 
 

@@ -73,11 +73,19 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         self._window: Window | None = None
 
     def start_state(self) -> tuple[Array, Array]:
-        """Positions and velocities at the start of an episode, drawn from `np_random`."""
+        """Draw the start of an episode from `np_random`.
+
+        Returns:
+            Positions and velocities.
+        """
         raise NotImplementedError
 
     def observe(self) -> Array:
-        """A new array with the observation of the present state."""
+        """Observe the current state.
+
+        Returns:
+            A new array.
+        """
         raise NotImplementedError
 
     # What every task gets.
@@ -109,10 +117,17 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         return start
 
     def inside_box(self, action: Any) -> list[float]:
-        """The action as plain numbers, clipped to the action space.
+        """Check an action and clip it to the action space.
 
-        A wrong shape or NaN is an error. Lists, because for a few numbers Python's own
-        arithmetic is several times faster than NumPy's.
+        Args:
+            action: An action of the action space's shape.
+
+        Returns:
+            A list, because for a few numbers Python's own arithmetic is several times faster than
+            NumPy's.
+
+        Raises:
+            ValueError: If the shape is wrong or a number is NaN.
         """
         if not isinstance(action, np.ndarray) or action.dtype.kind != "f":
             action = np.asarray(action, dtype=np.float64)
@@ -129,7 +144,11 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         return numbers
 
     def render(self) -> npt.NDArray[np.uint8] | None:
-        """A picture of the present state as (height, width, 3) bytes; None in a window."""
+        """Draw the current state.
+
+        Returns:
+            A picture of (height, width, 3) bytes, or None if it is shown in a window.
+        """
         if self.render_mode is None:
             gym.logger.warn('To draw this task, make it with render_mode="rgb_array" or "human".')
         if self.render_mode == "rgb_array":

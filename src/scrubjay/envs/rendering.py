@@ -56,7 +56,7 @@ def has_egl_device() -> bool:
 
 
 def has_osmesa() -> bool:
-    """Is there a software renderer?"""
+    """Whether OSMesa is installed."""
     for name in ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"):
         try:
             ctypes.CDLL(name)
@@ -174,12 +174,12 @@ class Window:
 
 
 def camera_id(model: Any, name: str) -> int:
-    """The number of a model's camera."""
+    """The number of a camera of the model."""
     return int(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA.value, name))
 
 
 def fixed_camera(model: Any, name: str) -> Any:
-    """A view through one of a model's cameras."""
+    """A view through a camera of the model."""
     camera = mujoco.MjvCamera()
     camera.type = mujoco.mjtCamera.mjCAMERA_FIXED.value
     camera.fixedcamid = camera_id(model, name)

@@ -271,7 +271,7 @@ class SafexpCarGoal(SafexpGoal):
 
 
 def checked_numbers(name: str, value: npt.ArrayLike, count: int) -> Array:
-    """So many finite numbers, or an error that names the setting."""
+    """That many finite numbers."""
     numbers = np.array(value, dtype=np.float64)
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
         raise ValueError(f"expected {name} to be {count} finite numbers, got {value!r}")
@@ -279,7 +279,7 @@ def checked_numbers(name: str, value: npt.ArrayLike, count: int) -> Array:
 
 
 def checked_walls(value: npt.ArrayLike) -> Array:
-    """The places of the walls, or an error."""
+    """The centres of the walls, one per row."""
     walls = np.array(value, dtype=np.float64)
     if walls.size == 0:
         walls = walls.reshape(0, 2)
@@ -289,7 +289,7 @@ def checked_walls(value: npt.ArrayLike) -> Array:
 
 
 def checked_noise(value: StartNoise) -> tuple[float, float]:
-    """The noise of the start in position and heading."""
+    """The noise of the start in metres and radians."""
     if value is None or value is False:
         return (0.0, 0.0)
     if value is True:
