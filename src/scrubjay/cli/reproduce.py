@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scrubjay.cli.layout import wrapped
 from scrubjay.cli.main import FAILURE, CommandError, refuse
 from scrubjay.cli.options import whole
 
@@ -30,7 +31,7 @@ examples:
   scrubjay reproduce all --agents cec
   scrubjay reproduce navigation --agents sac --seeds 2
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
-  scrubjay reproduce all --redraw          (draws the results' stored numbers again)
+  scrubjay reproduce all --redraw          (draws the stored numbers again)
 """
 
 
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
-    names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
+    names = "\n".join(
+        wrapped(line, f"  {name:<13} ", " " * 16) for name, (_, line) in EXPERIMENTS.items()
+    )
     parser.epilog = EPILOG.format(names=names)
     add = parser.add_argument
     add("name", help="a figure or table of the paper, or all")

@@ -160,6 +160,9 @@ def _trusts(arguments: argparse.Namespace) -> bool:
 def _run_of(path: Path, checkpoint: str) -> tuple[Path | None, str]:
     """The run folder and the checkpoint that a path means, if it means any."""
     if path.is_dir():
+        runs = sorted(manifest.parent for manifest in path.glob("*/manifest.json"))
+        if runs and not (path / "manifest.json").exists():
+            raise CommandError(f"{path} is not a run folder; did you mean {runs[0]}?")
         return path, checkpoint
     run = path.parent.parent
     if path.is_file() and path.parent.name == "checkpoints" and (run / "manifest.json").exists():

@@ -37,7 +37,8 @@ def _facts(run: "RunFolder") -> Iterator[tuple[str, str]]:
         )
         signal = not math.isnan(rate)
         n_episodes = min(100, int(run.manifest.get("episodes", 100)))
-        yield "training", f"{_result(rate, reward)} (mean of the last {n_episodes} episodes)"
+        among = f"mean of the last {n_episodes} episodes" if n_episodes > 1 else "1 episode"
+        yield "training", f"{_result(rate, reward)} ({among})"
     if evaluations:
         step = evaluations[-1]["timestep"]
         rows = [row for row in evaluations if row["timestep"] == step]

@@ -148,12 +148,12 @@ def _say(text: str) -> None:
 
 def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
     """Say at which step a run is resumed."""
-    goes_on = f"at step {done:,}"
-    if config.episodes is None and done < config.steps:
-        goes_on = f"from step {done:,} to {config.steps:,}"
-    elif config.episodes is None:
-        goes_on += f", where it is finished; --steps {2 * config.steps} would extend it"
-    _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder} {goes_on}")
+    if config.episodes is not None:
+        _say(f"{config.agent} on {config.task}: {folder} from step {done:,}")
+    elif done < config.steps:
+        _say(f"{config.agent} on {config.task}: {folder} from step {done:,} to {config.steps:,}")
+    else:
+        _say(f"{folder} is finished, with {done:,} steps; --steps {2 * config.steps} extends it")
 
 
 def _missing(given: Mapping[str, Any]) -> str:
@@ -245,7 +245,8 @@ def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.
         _say(f"interrupted; go on with: {again}")
         return INTERRUPTED
     folder = folders[0]
-    print(f"done: {agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes in {folder}")
+    episodes = f"{agent.n_episodes:,} episode{'' if agent.n_episodes == 1 else 's'}"
+    print(f"done: {agent.num_timesteps:,} steps, {episodes} in {folder}")
     if not arguments.quiet:
         print_summary(folder, arguments.trust_module)
     return 0
