@@ -1,7 +1,7 @@
 """The public API is documented: every parameter, every return value.
 
 Public is what `scrubjay` and its packages list in `__all__`: classes with their public methods, and
-functions. A docstring counts for the methods that override its own.
+functions. A docstring counts for the methods that override its own, which need not repeat it.
 """
 
 import ast
@@ -120,7 +120,9 @@ def member_faults(cls: type) -> Iterator[str]:
         if member.startswith("_") or not inspect.isfunction(function) or not is_ours(function):
             continue
         where = f"{function.__module__}.{function.__qualname__}"
-        text = inspect.getdoc(getattr(cls, member)) or ""
+        # what an overriding method says is added to what it overrides
+        texts = [inspect.getdoc(vars(base)[member]) for base in cls.__mro__ if member in vars(base)]
+        text = "\n\n".join(filter(None, texts))
         if not text:
             yield f"{where}: no docstring"
         elif not is_property:

@@ -135,7 +135,7 @@ def test_saving_a_vector_training_keeps_counters_and_memory_together(step, tmp_p
 
 
 def test_dict_spaces_come_back_with_their_order(tmp_path):
-    agent = CEC(Mixed(), embedding=SelectKeys(["goal", "arm"])).learn(50)
+    agent = CEC(Mixed(), embedding=SelectKeys(["goal", "arm"]), seed=0).learn(50)
     agent.save(tmp_path / "agent.scrub")
     loaded = CEC.load(tmp_path / "agent.scrub")
     assert list(loaded.observation_space.spaces) == list(agent.observation_space.spaces)
@@ -179,7 +179,7 @@ def test_learning_without_an_environment_says_what_to_do(tmp_path):
 
 
 def test_an_agent_can_be_made_and_loaded_by_the_id_of_its_task(tmp_path):
-    agent = CEC("scrubjay/GrowingTree-v0", distance_threshold=0.01).learn(200)
+    agent = CEC("scrubjay/GrowingTree-v0", distance_threshold=0.01, seed=0).learn(200)
     agent.save(tmp_path / "agent.scrub")
     loaded = CEC.load(tmp_path / "agent.scrub", env="scrubjay/GrowingTree-v0")
     assert_same_agent(agent.learn(200), loaded.learn(200))
@@ -300,7 +300,7 @@ def test_agents_that_were_given_the_same_embedding_do_not_disturb_each_other():
     first.learn(100)
     second.learn(300)
     first.learn(200)
-    CEC(Drift(3), embedding=shared)
+    CEC(Drift(3), embedding=shared, seed=0)
     assert_same_agent(second, CEC(Drift(), embedding=RunningNormalizer(), seed=6).learn(300))
     whole = CEC(Drift(), embedding=RunningNormalizer(), seed=6).learn(100)
     assert_same_agent(first, whole.learn(200))
@@ -325,7 +325,7 @@ def test_defect_17_a_normaliser_fitted_by_hand_is_ready_at_once():
     for vector in np.random.default_rng(0).normal(3.0, 2.0, (50, 2)):
         embedding.observe(vector, np.empty(2))
     embedding.end_episode()
-    agent = CEC(Drift(), embedding=embedding)
+    agent = CEC(Drift(), embedding=embedding, seed=0)
     assert agent.embedding.ready
     np.testing.assert_array_equal(agent.embedding.state()["mean"], embedding.state()["mean"])
     agent.learn(1)
@@ -334,14 +334,14 @@ def test_defect_17_a_normaliser_fitted_by_hand_is_ready_at_once():
 
 @pytest.mark.parametrize("stage", [RunningNormalizer(), Chain([RunningNormalizer()])])
 def test_defect_17_an_embedding_fitted_to_another_dimension_is_refused(stage):
-    fitted = CEC(Drift(), embedding=stage).learn(50).embedding
-    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*pass a new one"):
-        CEC(Drift(3), embedding=fitted)
+    fitted = CEC(Drift(), embedding=stage, seed=0).learn(50).embedding
+    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*give a new one"):
+        CEC(Drift(3), embedding=fitted, seed=0)
 
 
 def test_an_embedding_that_knows_nothing_fits_everywhere():
-    used = CEC(Drift()).learn(50).embedding
-    assert CEC(Drift(3), embedding=used).embedding.key_dim == 3
+    used = CEC(Drift(), seed=0).learn(50).embedding
+    assert CEC(Drift(3), embedding=used, seed=0).embedding.key_dim == 3
 
 
 # ---------------------------------------------------------------- subclasses
@@ -380,7 +380,7 @@ def test_defect_17_loading_says_which_class_is_needed(tmp_path):
 
 def test_gym_make_ids_keep_their_time_limit():
     env = gym.make("scrubjay/GrowingTree-v0")
-    assert CEC(env, epsilon=1.0, noise_std=0).learn(1).num_timesteps <= 200
+    assert CEC(env, epsilon=1.0, noise_std=0, seed=0).learn(1).num_timesteps <= 200
 
 
 def test_a_pickled_agent_decides_from_its_own_memory():

@@ -52,7 +52,7 @@ def learn(agent, keys, actions, rewards):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_memory_is_the_naive_one(seed):
-    agent = StaleIndexCEC(SPACES, distance_threshold=D, gamma=GAMMA)
+    agent = StaleIndexCEC(SPACES, distance_threshold=D, gamma=GAMMA, seed=0)
     naive, rng = Naive(), np.random.default_rng(seed)
     for _ in range(30):
         content = episode(rng)
@@ -74,7 +74,7 @@ def test_a_first_episode_is_stored_step_by_step():
 
 
 def test_a_full_memory_gives_its_oldest_rows_away():
-    agent = StaleIndexCEC(SPACES, distance_threshold=D, capacity=7)
+    agent = StaleIndexCEC(SPACES, distance_threshold=D, capacity=7, seed=0)
     rng = np.random.default_rng(0)
     for first in (0.0, 100.0):
         keys = first + 10.0 * np.arange(5, dtype=np.float32)[:, None] + np.zeros(2, np.float32)

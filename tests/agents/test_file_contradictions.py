@@ -50,8 +50,8 @@ def saved(tmp_path_factory):
 
     def content(name):
         if name not in contents:
-            AGENTS[name]().learn(150).save(folder / name)
-            contents[name] = content_of(folder / name)
+            AGENTS[name]().learn(150).save(folder / f"{name}.scrub")
+            contents[name] = content_of(folder / f"{name}.scrub")
         return copy.deepcopy(contents[name])
 
     return content

@@ -280,6 +280,7 @@ def test_every_setting_has_help_and_a_default_that_it_takes(cls):
 def test_settings_are_attributes_and_config(cls):
     agent = cls(Drift())
     parameters = list(inspect.signature(cls.__init__).parameters)[2:]
+    parameters = [name for name in parameters if name not in cls.conveniences]
     assert list(settings_of(cls)) == parameters
     config = agent.config()
     assert config.keys() | {"periodic"} == {*parameters, "periodic"}

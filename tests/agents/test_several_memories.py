@@ -218,6 +218,6 @@ def test_memories_that_contradict_the_method_are_refused(how, agent, tmp_path):
 
 
 def test_a_method_with_one_memory_has_a_file_with_one():
-    agent = CEC(Drift()).learn(50)
+    agent = CEC(Drift(), seed=0).learn(50)
     assert list(agent.memories) == ["memory"]
     assert agent.memories["memory"] is agent.memory

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrubjay.analysis.curves import evaluation_curve, one_task, progress_curve
-from scrubjay.analysis.groups import differences, group_runs
+from scrubjay.analysis.groups import differences, group_runs, plain
 from scrubjay.analysis.reading import find_runs, load_run, load_runs
 from scrubjay.training.errors import RunError
 
@@ -109,6 +109,7 @@ def test_a_run_without_an_entry_that_it_is_too_old_for_is_a_seed_of_the_same_met
     for folder, n_envs in ((new, 1), (four, 4)):
         config = json.loads((folder / "config.json").read_text())
         config |= {"n_envs": n_envs, "max_episode_steps": None, "env_by_id": True}
+        config |= {"success_key": None}
         (folder / "config.json").write_text(json.dumps(config))
     groups = group_runs(load_runs(old.parent))
     assert [(group.label, len(group.runs)) for group in groups] == [
@@ -158,16 +159,30 @@ def test_differences_name_only_what_differs(make_run):
     }
 
 
-def test_the_same_seed_twice_is_refused(make_run):
-    make_run("a")
-    with pytest.raises(RunError, match="counted twice"):
-        group_runs(load_runs(make_run("b").parent))
+def test_the_same_seed_twice_counts_once(make_run):
+    make_run("a", status="interrupted")
+    make_run("c", seed=1)
+    make_run("d")
+    (group,) = group_runs(load_runs(make_run("b").parent, allow_unfinished=True))
+    assert [run.path.name for run in group.runs] == ["b", "c"]  # finished ones, the first of them
+    assert [run.path.name for run in group.repeats] == ["a", "d"]
+
+
+def test_settings_are_written_without_python():
+    stages = [{"name": "goal_difference", "keys": []}, {"name": "running_normalizer"}]
+    assert plain({"name": "chain", "stages": stages}) == (
+        "chain (stages: goal difference (keys: none), running normalizer)"
+    )
+    assert plain([0.9, 0.05, 100_000]) == "0.9, 0.05, 100,000"
+    assert [plain(value) for value in (True, None, 3, 1e-4, "noise")] == [
+        "yes", "none", "3", "0.0001", "noise",
+    ]  # fmt: skip
 
 
 def test_runs_of_different_tasks_are_refused(make_run):
     make_run("a")
     runs = load_runs(make_run("b", task="scrubjay/GrowingTree-v0").parent)
-    with pytest.raises(RunError, match=r"2 tasks came \(scrubjay/GrowingTree-v0, scrubjay/Point"):
+    with pytest.raises(RunError, match=r"got 2 tasks \(scrubjay/GrowingTree-v0, scrubjay/Point"):
         one_task(runs)
 
 
@@ -180,12 +195,12 @@ def test_runs_are_found_by_folder_glob_and_name_and_counted_once(make_run, tmp_p
 
 @pytest.mark.parametrize("name", ["nowhere", "no*thing", "."])
 def test_nothing_found_is_an_error(name, tmp_path):
-    with pytest.raises(RunError, match="no run was found"):
+    with pytest.raises(RunError, match="in which there is no run"):
         load_runs(str(tmp_path / name))
 
 
 def test_no_path_is_an_error():
-    with pytest.raises(RunError, match="no run was given"):
+    with pytest.raises(RunError, match="at least one run folder or glob, got none"):
         load_runs([])
 
 
@@ -217,7 +232,7 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
     folder = make_run("a")
     path = folder / "eval.csv"
     path.write_text(path.read_text()[:-3])
-    with pytest.raises(RunError, match=r"says that it is finished, but eval.csv"):
+    with pytest.raises(RunError, match=r"is marked as finished, but eval.csv"):
         load_run(folder)
 
 
@@ -226,7 +241,7 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
     [
         ("manifest.json", '{"status": "fin', "manifest.json is damaged"),
         ("manifest.json", "[]", "expected an object, got list"),
-        ("manifest.json", '{"status": "finished"}', "agent .str. was expected, None came"),
+        ("manifest.json", '{"status": "finished"}', "expected agent to be of type str, got None"),
         ("manifest.json", None, "manifest.json is missing"),
         ("config.json", "", "config.json is damaged"),
         ("config.json", None, "config.json is missing"),
@@ -235,9 +250,9 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
         ("eval.csv", None, "evaluation at step 4000, but eval.csv ends at step 0"),
         ("eval.csv", "", "evaluation at step 4000, but eval.csv ends at step 0"),
         ("episodes.csv", None, "after 40 episodes, but episodes.csv has 0"),
-        ("eval.csv", "timestep,episode\n1,1\n", "a column 'return' was expected"),
-        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: 2 fields were expected, 1 came"),
-        ("time.csv", "timestep,x\n1,abc\n", "line 2: a number was expected, 'abc' came"),
+        ("eval.csv", "timestep,episode\n1,1\n", "expected a column 'return'"),
+        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: expected 2 fields, got 1"),
+        ("time.csv", "timestep,x\n1,abc\n", "line 2: expected a number, got 'abc'"),
         ("episodes.csv", b"\xff\xfe\x00", "cannot be read"),
     ],
 )
@@ -308,7 +323,7 @@ def test_manifest_that_cannot_be_opened(make_run):
 def test_seed_must_be_a_number(make_run):
     path = make_run("a") / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "seed": "three"}))
-    with pytest.raises(RunError, match=r"seed .int. was expected, 'three' came"):
+    with pytest.raises(RunError, match=r"expected seed to be of type int, got 'three'"):
         load_run(path.parent)
 
 

@@ -10,7 +10,10 @@ from scrubjay.agents.settings import settings_of
 from scrubjay.cli.main import COMMANDS
 from scrubjay.registry import agent_specs
 
-HEAVY = ("numba", "mujoco", "torch", "matplotlib", "PIL", "tensorboard", "scrubjay.memory")
+HEAVY = (
+    *("numba", "mujoco", "torch", "matplotlib", "PIL", "tensorboard", "tqdm", "scrubjay.memory"),
+    *("scrubjay.agents", "scrubjay.training", "scrubjay.runs"),
+)
 
 
 def test_help_imports_nothing_heavy():
@@ -59,8 +62,8 @@ def test_the_help_of_train_names_every_agent(scrubjay):
 def test_the_first_page_shows_commands_examples_and_exit_codes(scrubjay):
     answer = scrubjay("--help")
     assert answer.code == 0
-    assert all(f"\n    {command}" in answer.out for command in COMMANDS)
-    assert "scrubjay train cec PointUMaze" in answer.out
+    assert all(f"\n  {command} " in answer.out for command in COMMANDS)
+    assert "scrubjay train cec-plus PointUMaze" in answer.out
     assert "0 done, 1 failed, 2 not understood, 130 interrupted" in answer.out
 
 
@@ -68,12 +71,40 @@ def test_version(scrubjay):
     assert scrubjay("--version").out == f"scrubjay {package.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["watch"], ["train"], ["train", "cec"], ["evaluate"]])
+@pytest.mark.parametrize(
+    "words", [["--quiet"], ["watch"], ["train"], ["train", "cec"], ["evaluate"]]
+)
 def test_what_is_missing_is_said_in_one_line(words, scrubjay):
     answer = scrubjay(*words)
     assert answer.code == 2
     assert answer.err.count("\n") == 1
     assert "need" in answer.err or "required" in answer.err
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"]])
+def test_without_a_command_there_is_the_help(words, scrubjay):
+    assert scrubjay(*words) == scrubjay("-h")
+    assert scrubjay(*words).code == 0
+
+
+def test_help_of_a_command(scrubjay):
+    assert scrubjay("help", "watch") == scrubjay("watch", "--help")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_80_columns(command, scrubjay, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = scrubjay(*command.split(), "--help").out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("enjoy", "watch"), ("eval", "evaluate"), ("resume", "train --resume"), ("envs", "tasks")],
+)
+def test_commands_of_other_tools(word, meant, scrubjay):
+    answer = scrubjay(word, "runs/x")
+    assert answer == (2, "", f"scrubjay: there is no command '{word}'; did you mean {meant}?\n")
 
 
 def test_an_unknown_command_suggests_the_nearest(scrubjay):

@@ -111,8 +111,22 @@ def test_defect_4_of_several_that_resume_a_killed_run_one_works(n_processes, fol
     assert_same_run(folder, undisturbed)
 
 
-def test_defect_4_of_two_that_start_a_run_one_works(folder, undisturbed):
-    assert_one_wins(folder, [folder.train() for _ in range(2)])
+def test_defect_4_two_that_start_a_run_work_in_two_folders(folder, undisturbed):
+    processes = [folder.train() for _ in range(2)]
+    wait_for((folder.run.with_name("run-2") / "manifest.json").exists)
+    folder.release.touch()
+    said = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert sum(f"{folder.run} exists; --overwrite" in text for text in said) == 1
+    assert_same_run(folder, undisturbed)
+    folder.run = folder.run.with_name("run-2")
+    assert_same_run(folder, undisturbed)
+
+
+def test_a_run_that_is_still_trained_is_not_overwritten(folder, undisturbed):
+    first = folder.train()
+    wait_for((folder.run / "manifest.json").exists)
+    assert_one_wins(folder, [first, folder.open(*START, folder.run, "--overwrite")])
     assert_same_run(folder, undisturbed)
 
 

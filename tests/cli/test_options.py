@@ -17,7 +17,7 @@ def test_whole_numbers_as_people_write_them(text, number):
 
 @pytest.mark.parametrize("text", ["1.5", "1e-3", "many", "inf", "nan"])
 def test_what_is_not_whole_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"whole number was expected, '{text}'"):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"expected a whole number, got '{text}'"):
         whole(text)
 
 

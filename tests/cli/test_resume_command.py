@@ -112,12 +112,14 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(run, finished, sc
         assert (run / name).read_bytes() == (finished / name).read_bytes(), name
 
 
-@pytest.mark.parametrize("words", ["--steps 5000", "--n-neighbors 3", "cec GrowingTree", "--out x"])
+@pytest.mark.parametrize(
+    "words", ["--seed 5", "--n-neighbors 3", "cec GrowingTree", "--out x", "--overwrite"]
+)
 def test_a_resumed_run_takes_no_other_settings(words, run, scrubjay):
     before = content(run)
     answer = scrubjay("train", "--resume", run, *words.split())
     assert answer.code == 2
-    assert "--resume takes everything from the run itself" in answer.err
+    assert "--resume takes everything but --steps from the run itself" in answer.err
     assert content(run) == before
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 
 import pytest
@@ -30,10 +31,13 @@ def test_train_says_where_and_how_much_and_leaves_a_whole_run(tmp_path):
     assert answer.code == 0
     assert manifest["status"] == "finished"
     assert manifest["timesteps"] >= 500
-    assert answer.out == (
+    done, training, *_, further = answer.out.splitlines()
+    assert done == (
         f"done: {manifest['timesteps']} steps, {manifest['episodes']} episodes in "
-        "runs/GrowingTree-v0/cec-paper-seed-3\n"
+        "runs/GrowingTree-v0/cec-paper-seed-3"
     )
+    assert training.startswith("  training  success ")
+    assert further == "next: scrubjay evaluate runs/GrowingTree-v0/cec-paper-seed-3"
     assert answer.err.startswith("cec on scrubjay/GrowingTree-v0, seed 3: runs/")
     assert "\r" not in answer.err, "no bar where there is no terminal"
     assert len(rows(folder / "episodes.csv")) == manifest["episodes"]
@@ -63,13 +67,43 @@ def test_several_environments(scrubjay, tmp_path):
     assert scrubjay("evaluate", tmp_path / "two").code == 0
 
 
-def test_a_used_folder_is_refused(run, scrubjay):
+def test_a_folder_that_exists_gets_a_number(run, scrubjay, tmp_path):
     before = content(run)
-    answer = scrubjay("train", "cec", "GrowingTree", "--steps", 1, "--out", run)
-    assert answer.code == 1
-    assert f"{run} holds a run already" in answer.err
-    assert f"scrubjay train --resume {run}" in answer.err
+    words = ["train", "cec", "GrowingTree", "--steps", 1, "--quiet", "--out", run]
+    for number in (2, 3):
+        answer = scrubjay(*words)
+        assert answer.code == 0
+        assert answer.err.startswith(f"note: {run} exists; --overwrite would replace it\n")
+        assert answer.err.endswith(f": {run}-{number}\n")
+        assert (tmp_path / f"run-{number}" / "manifest.json").exists()
     assert content(run) == before
+
+
+def test_an_empty_folder_is_used_and_one_with_other_files_is_not(scrubjay, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "letter.txt").write_text("Dear reader")
+    for name, used in (("empty", "empty"), ("letters", "letters-2")):
+        assert scrubjay("train", "cec", "GrowingTree", "--steps", 1, "--out", name).code == 0
+        assert (tmp_path / used / "manifest.json").exists()
+    assert list(content(tmp_path / "letters")) == ["letter.txt"]
+
+
+def test_overwrite_replaces_a_run_and_nothing_else(run, scrubjay, tmp_path):
+    (run / "notes.txt").write_text("mine")
+    words = ["train", "cec", "GrowingTree", "--quiet", "--overwrite", "--out"]
+    assert scrubjay(*words, run, "--steps", 300, "--seed", 7).code == 0
+    assert json.loads((run / "manifest.json").read_text())["seed"] == 7
+    assert {row["episode"] for row in rows(run / "episodes.csv")} >= {"0"}
+    assert not (run / "checkpoints" / "step-300.scrub").exists(), "of the former run"
+    assert (run / "notes.txt").read_text() == "mine"
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "letter.txt").write_text("Dear reader")
+    answer = scrubjay(*words, "letters", "--steps", 1)
+    assert answer.code == 1
+    assert "expected letters to be a run folder to overwrite" in answer.err
+    assert list(content(tmp_path / "letters")) == ["letter.txt"]
+    assert scrubjay(*words, "new", "--steps", 1).code == 0
 
 
 def test_a_folder_that_cannot_be_written(scrubjay, tmp_path):
@@ -94,10 +128,10 @@ def test_evaluate_gives_what_the_run_wrote_down(finished, scrubjay):
     solved = sum(int(row["is_success"]) for row in last) / len(last)
     answer = scrubjay("evaluate", finished, "--episodes", len(last))
     assert answer.code == 0
-    assert f"episodes  {len(last)}\n" in answer.out
+    assert f"episodes  {len(last)}, greedy\n" in answer.out
     assert f"success   {solved:.2f}\n" in answer.out
     mean = sum(int(row["length"]) for row in last) / len(last)
-    assert f"length    {mean:.1f}\n" in answer.out
+    assert f"length    {mean:.1f} steps (" in answer.out
 
 
 def test_evaluate_another_checkpoint(finished, scrubjay):
@@ -116,7 +150,7 @@ def test_evaluate_changes_nothing(run, scrubjay):
     ("words", "said"),
     [
         (["--checkpoint", "first"], "no checkpoint 'first'; it has ['best', 'last', 'step-300']"),
-        (["--episodes", "0"], "at least 1 evaluation episode was expected, 0 came"),
+        (["--episodes", "0"], "expected at least 1 evaluation episode, got 0"),
     ],
 )
 def test_evaluate_refuses(words, said, finished, scrubjay):
@@ -193,10 +227,16 @@ def frames(path):
 
 def test_watch_a_task_and_a_run(finished, scrubjay, tmp_path):
     answer = scrubjay("watch", "growingtree", "--random", "--max-frames", 5)
-    assert answer == (0, "written: GrowingTree-v0.gif\n", "")
+    assert answer.code == 0
+    assert answer.err == ""
+    assert "written: GrowingTree-v0.gif, 5 frames\n" in answer.out
+    assert "episode 1  cut at step 4: --max-frames 10 shows more" in answer.out
     assert frames(tmp_path / "GrowingTree-v0.gif") == 5
-    answer = scrubjay("watch", finished, "--max-frames", 4)
-    assert answer == (0, f"written: {finished.name}.gif\n", "")
+    answer = scrubjay("watch", finished)
+    assert answer.code == 0
+    assert f"written: {finished.name}.gif, " in answer.out
+    assert re.search(r"episode 1  \d+ steps, return \S+, (no )?success\n", answer.out)
+    assert "cut" not in answer.out
     assert frames(tmp_path / f"{finished.name}.gif") > 1
 
 
@@ -213,8 +253,12 @@ def test_watch_a_maze(scrubjay, tmp_path):
     ("words", "code", "said"),
     [
         (["GrowingTree"], 2, "for a task without an agent add --random"),
-        (["GrowingTree", "--random", "--out", "film.txt"], 1, "must end in .gif or .mp4"),
-        (["GrowingTree", "--random", "--episodes", "0"], 1, "episodes must be at least 1"),
+        (["GrowingTree", "--random", "--out", "film.txt"], 1, "that ends in .gif or .mp4"),
+        (
+            ["GrowingTree", "--random", "--episodes", "0"],
+            1,
+            "episodes to be at least 1, got 0",
+        ),
     ],
 )
 def test_watch_refuses(words, code, said, scrubjay, tmp_path):
@@ -237,7 +281,7 @@ def test_report(finished, scrubjay, tmp_path):
 def test_report_of_nothing(scrubjay, tmp_path):
     answer = scrubjay("report", "nowhere")
     assert answer.code == 1
-    assert "no run was found in 'nowhere'" in answer.err
+    assert "got 'nowhere', in which there is no run" in answer.err
     assert not list(tmp_path.iterdir())
 
 
@@ -245,8 +289,8 @@ def test_tasks_lists_all_eight_with_their_sizes(scrubjay):
     pytest.importorskip("mujoco")
     answer = scrubjay("tasks")
     assert answer.code == 0
-    table = {line.split()[0]: line.split()[1:4] for line in answer.out.splitlines()[1:9]}
-    assert table == {
+    lines = [line.split() for line in answer.out.splitlines()[1:] if line[:1].strip()]
+    assert {line[0]: line[1:4] for line in lines[:8]} == {
         "GrowingTree": ["1", "1", "200"],
         "SparseMountainCar": ["2", "1", "999"],
         "PointUMaze": ["3", "2", "1000"],
@@ -259,7 +303,24 @@ def test_tasks_lists_all_eight_with_their_sizes(scrubjay):
     for task in TASKS:
         assert task.reward in answer.out
         assert task.description in answer.out
-        assert task.paper_name in answer.out
+        assert task.paper_name in " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("command", ["tasks", "doctor", "inspect RUN", "evaluate RUN"])
+def test_tables_fit_the_terminal(command, width, finished, scrubjay, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    answer = scrubjay(*command.replace("RUN", str(finished)).split())
+    assert answer.code == 0
+    assert max(map(len, answer.out.splitlines())) <= width
+
+
+def test_a_wide_terminal_is_used(scrubjay, monkeypatch):
+    heights = []
+    for width in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        heights.append(len(scrubjay("tasks").out.splitlines()))
+    assert heights[0] > heights[1] + len(TASKS) - 1
 
 
 def test_doctor_finds_this_environment_healthy(scrubjay):
@@ -267,7 +328,7 @@ def test_doctor_finds_this_environment_healthy(scrubjay):
     assert answer.code == 0
     assert "nothing known to be broken" in answer.out
     for package, version in doctor.installed().items():
-        assert f"{package} {version}" in answer.out
+        assert f"{package} {version}" in " ".join(answer.out.split())
 
 
 GOOD = {"mujoco": "3.10.0", "gymnasium-robotics": "1.4.2", "gymnasium": "1.4.0"}
@@ -291,8 +352,9 @@ def test_combinations_known_to_be_broken(change, fix, scrubjay, monkeypatch):
     monkeypatch.setattr(doctor, "installed", lambda: versions)
     answer = scrubjay("doctor")
     assert answer.code == 1
-    assert f"problem: {problem}" in answer.out
-    assert 'without torch, stable-baselines3 (pip install "scrubjay[deep]")' in answer.out
+    words = " ".join(answer.out.split())
+    assert f"problem: {problem}" in words
+    assert 'without torch, stable-baselines3 (pip install "scrubjay[deep]")' in words
 
 
 @pytest.mark.parametrize(

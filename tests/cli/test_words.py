@@ -78,15 +78,15 @@ def test_what_is_unknown_suggests_the_nearest(words, wrong, right, scrubjay, tmp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--steps", "many"], "--steps: a whole number was expected, 'many' came"),
+        (["--steps", "many"], "--steps: expected a whole number, got 'many'"),
         (["--steps", "-5"], "expected steps to be at least 0, got -5"),
         (["--n-envs", "0"], "expected n_envs to be at least 1, got 0"),
         (["--eval-episodes", "0"], "expected n_eval_episodes to be at least 1, got 0"),
         (["--eval-freq", "-1"], "expected eval_freq to be at least 0, got -1"),
         (["--checkpoint-steps", "0", "5"], "expected checkpoint_steps of at least 1, got (0, 5)"),
         (["--n-neighbors"], "--n-neighbors: expected one argument"),
-        (["--embedding", "project"], "--embedding project: a whole number was expected"),
-        (["--embedding", "frozen:soon"], "--embedding frozen:soon: a whole number was expected"),
+        (["--embedding", "project"], "--embedding project: expected a whole number"),
+        (["--embedding", "frozen:soon"], "--embedding frozen:soon: expected a whole number"),
         (["more"], "'more'"),
     ],
 )

@@ -14,7 +14,9 @@ import torch
 
 import scrubjay
 from probes import Drift, Faulty
+from scrubjay.agents import CEC
 from scrubjay.deep import EMAC, SAC, EMACAgent, NumberedEpisodes
+from scrubjay.memory import ArchiveError
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.runs.launch import load_agent, resume
 from scrubjay.training import Evaluator, RunFolder, RunFolderError
@@ -217,7 +219,7 @@ def test_an_error_before_the_first_step_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="eval_env"):
         SAC(TASK, **SMALL).learn(10, run_folder=tmp_path / "run", eval_freq=5)
     with pytest.raises(TypeError, match=r"config\.json, got policy_kwargs"):
-        SAC(TASK, policy_kwargs={"activation_fn": torch.nn.Tanh}).learn(
+        SAC(TASK, policy_kwargs={"activation_fn": torch.nn.Tanh}, seed=0).learn(
             10, run_folder=tmp_path / "run"
         )
     assert not list(tmp_path.iterdir())
@@ -358,3 +360,24 @@ def test_a_half_written_checkpoint_of_a_killed_run_is_cleared_away(tmp_path):
     half.write_bytes(b"half")
     with RunFolder.open(tmp_path / "run", for_writing=True):
         assert not half.exists()
+
+
+def test_the_habits_of_stable_baselines3(tmp_path, capsys):
+    """A table, TensorBoard's files, a drawn seed, a hint for a policy, a suffix."""
+    with pytest.raises(TypeError, match=r"write SAC\(env, \.\.\.\)"):
+        SAC("MlpPolicy", TASK)
+    agent = SAC(TASK, verbose=1, learning_starts=10_000, buffer_size=100)
+    assert agent.config()["seed"] == agent.seed == agent.model.seed
+    assert agent.get_env().num_envs == 1
+
+    def record(local, _):
+        local["self"].logger.record("own/steps", local["self"].num_timesteps)
+
+    agent.learn(3e2, callback=record, log_interval=1, run_folder=tmp_path / "run")
+    out = capsys.readouterr().out
+    assert "ep_rew_mean" in out
+    assert repr(agent).startswith("SAC(env=<scrubjay/GrowingTree-v0>, seed=")
+    agent.save(tmp_path / "sac")
+    assert SAC.load(tmp_path / "sac.zip", trusted=True).seed == agent.seed
+    with pytest.raises(ArchiveError, match="model of Stable-Baselines3; load it with its own"):
+        CEC.load(tmp_path / "sac")

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import gymnasium as gym
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
+from scrubjay.envs import recording
 from scrubjay.envs.recording import record
 
 # imageio's reader of MP4 leaves its pipes to the garbage collector; the writer does not.
@@ -54,7 +56,7 @@ def grey(path):
 def test_a_gif_shows_every_frame_of_every_episode(tmp_path):
     env = Counter()
     film = record(env, lambda observation: observation, tmp_path / "film.gif", episodes=2, seed=3)
-    assert film == (tmp_path / "film.gif", 22, [5.0, 5.0], [10, 10], [True, True])
+    assert film == (tmp_path / "film.gif", 22, [5.0, 5.0], [10, 10], [True, True], 0)
     assert grey(film.path) == [20 * t for t in range(11)] * 2
     assert iio.immeta(film.path)["duration"] == 100
     assert env.seeds == [3, None]
@@ -69,7 +71,7 @@ def test_frames_are_left_out_but_never_the_last(tmp_path):
 
 
 def test_an_mp4_has_the_frames_and_the_speed(tmp_path):
-    film = record(Counter(size=(64, 96)), None, tmp_path / "film.MP4")
+    film = record(Counter(size=(64, 96)), None, tmp_path / "film.MP4", caption=False)
     assert np.abs(np.array(grey(film.path)) - 20 * np.arange(11)).max() < 8
     assert iio.immeta(film.path)["fps"] == 10
     assert iio.improps(film.path).shape[1:] == (64, 96, 3)
@@ -77,8 +79,48 @@ def test_an_mp4_has_the_frames_and_the_speed(tmp_path):
 
 def test_a_film_ends_at_the_largest_number_of_frames(tmp_path):
     film = record(Counter(), None, tmp_path / "film.gif", episodes=5, max_frames=15)
-    assert (film.n_frames, film.lengths) == (15, [10])
+    assert (film.n_frames, film.lengths, film.cut_at) == (15, [10], 3)
     assert len(grey(film.path)) == 15
+
+
+def test_an_episode_without_an_end_is_cut_and_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "MAX_STEPS", 7)
+    film = record(Counter(), None, tmp_path / "film.gif")
+    assert (film.n_frames, film.lengths, film.cut_at) == (8, [], 7)
+
+
+def test_a_caption_is_below_the_picture_and_says_how_it_stands(tmp_path):
+    pictures = {}
+    for caption in (False, True):
+        film = record(Counter(size=(60, 400)), None, tmp_path / "film.gif", caption=caption)
+        pictures[caption] = iio.imread(film.path, index=None)
+    assert pictures[False].shape == (11, 60, 400, 3)
+    height, width = pictures[True].shape[1:3]
+    assert width == 400
+    assert height > 60
+    assert height % 2 == 0
+    assert np.array_equal(pictures[True][:, :60, :, 0], pictures[False][..., 0])
+    below = pictures[True][:, 60:].astype(int)
+    assert all((a != b).any() for a, b in pairwise(below)), "steps and return"
+    green = (below[..., 1] - below[..., 0] > 60).sum(axis=(1, 2))
+    assert green[-1] > 50, "success, at the end"
+    assert green[:-1].max() == 0
+
+
+def test_small_pictures_are_enlarged_under_a_caption(tmp_path):
+    film = record(Counter(size=(20, 30)), None, tmp_path / "film.gif")
+    assert iio.imread(film.path, index=0).shape[1] == 330
+
+
+def test_the_last_picture_of_an_episode_is_held(tmp_path):
+    film = record(Counter(size=(64, 96)), None, tmp_path / "film.mp4", hold=1.0, caption=False)
+    assert film.n_frames == 11
+    assert len(grey(film.path)) == 11 + 10
+
+
+def test_success_is_read_as_asked(tmp_path):
+    film = record(Counter(), None, tmp_path / "film.gif", success_of=lambda info: None)  # noqa: ARG005
+    assert film.successes == [None]
 
 
 def test_random_actions_follow_the_seed(tmp_path):
@@ -117,14 +159,14 @@ def test_after_an_error_the_old_film_is_still_there_and_nothing_else(tmp_path, s
 @pytest.mark.parametrize("name", ["film.avi", "film", "film.gif.part"])
 def test_an_unknown_suffix_is_refused_before_anything_runs(tmp_path, name):
     env = Counter()
-    with pytest.raises(ValueError, match=r"must end in \.gif or \.mp4"):
+    with pytest.raises(ValueError, match=r"ends in \.gif or \.mp4"):
         record(env, None, tmp_path / name)
     assert env.seeds == []
 
 
 @pytest.mark.parametrize("settings", [{"episodes": 0}, {"max_frames": 0}])
 def test_an_empty_film_is_refused(tmp_path, settings):
-    with pytest.raises(ValueError, match="must be at least 1"):
+    with pytest.raises(ValueError, match="to be at least 1, got 0"):
         record(Counter(), None, tmp_path / "film.gif", **settings)
 
 

@@ -19,6 +19,14 @@ HORIZONS = {
     "scrubjay/SparseFetchReach-v0": 50,
     "scrubjay/NoisyPointUMaze-v0": 1000,
     "scrubjay/NoisySparseMountainCar-v0": 999,
+    "scrubjay/SensorMountainCar-v0": 999,
+    "scrubjay/StickyPointUMaze-v0": 1000,
+    "scrubjay/RandomStartPointUMaze-v0": 1000,
+    "scrubjay/PointCorridor-v0": 1000,
+    "scrubjay/PointTMaze-v0": 1000,
+    "scrubjay/SparseReacher-v0": 50,
+    "scrubjay/SparseFetchPush-v0": 50,
+    "scrubjay/FourRoomsGrid-v0": 200,
 }
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scrubjay.analysis.curves import Curve, summary
+from scrubjay.analysis.curves import Curve, curves_of, summary, tidy_rows
+from scrubjay.analysis.results import csv_bytes, parse_csv
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.saving import save_figure
+from scrubjay.figures.style import METHOD_COLOURS, colour_of, colours_of
 from scrubjay.training.errors import RunError
 
 STEPS = np.array([0.0, 1000.0, 2000.0])
@@ -41,7 +43,7 @@ def test_line_and_band_are_the_statistics(band):
     high = found.mean + found.standard_error if band == "standard error" else found.interval.high
     assert set(high.tolist()) <= set(heights.tolist())
     assert len(axes.lines) == 6
-    assert "Seeds: cec 5." in drawing.caption
+    assert "5 seeds." in drawing.caption
 
 
 @pytest.mark.parametrize("n_seeds", [1, 2])
@@ -63,6 +65,37 @@ def test_caption_counts_seeds_and_repeats_notes():
     text = learning_curves(panels).caption
     assert "cec 5 on PointUMaze and 3 on GrowingTree; sac 2." in text
     assert text.endswith("cec: cut.")
+
+
+def test_lines_that_coincide_are_dashed_and_said():
+    one, other = curve(5), curve(5, "sac")
+    drawing = learning_curves({"U": [one, other]}, show_seeds=False)
+    (axes,) = drawing.figure.axes
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
+    assert "Dashed: a line that coincides with another." in drawing.caption
+    apart = learning_curves({"U": [one, curve(4, "sac")]}, show_seeds=False)
+    assert [line.get_linestyle() for line in apart.figure.axes[0].lines] == ["-", "-"]
+    assert "Dashed" not in apart.caption
+
+
+def test_stored_rows_give_the_same_curves():
+    shown = [curve(3), curve(2, "sac"), curve(4, task="scrubjay/GrowingTree-v0")]
+    rows = parse_csv(csv_bytes(tidy_rows(shown)).decode())
+    for found, expected in zip(curves_of(rows), shown, strict=True):
+        assert (found.label, found.task, found.seeds) == (
+            expected.label, expected.task, expected.seeds,
+        )  # fmt: skip
+        np.testing.assert_array_equal(found.values, expected.values)
+        np.testing.assert_array_equal(found.steps, expected.steps)
+
+
+def test_a_legend_never_leaves_the_figure():
+    labels = ["CEC", "published design, stale index", "a method with quite a long name", "SAC"]
+    panels = {"U": [curve(3, label) for label in labels], "V": [curve(3, "EMAC")]}
+    figure = learning_curves(panels).figure
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.width
 
 
 def test_runs_of_different_tasks_are_refused_in_one_panel():
@@ -176,3 +209,16 @@ except ImportError as error:
     print(error)
 """
     assert 'pip install "scrubjay[plots]"' in run_python(program)
+
+
+def test_a_method_has_one_colour_wherever_it_is_shown():
+    names = ["cec", "cec-plus", "sac", "emac", "mine", "cec (n_neighbors=9)"]
+    alone = {name: colour_of(name) for name in names}
+    assert len(set(alone.values())) == len(names)
+    assert colours_of(names) == alone == colours_of(names[::-1])
+    assert colour_of("CECPlus") == colour_of("cec-plus") == METHOD_COLOURS["cec-plus"]
+
+
+def test_methods_shown_together_never_share_a_colour():
+    shown = colours_of(["cec", "cec-plus", "sac", "emac", *(f"method {i}" for i in range(12))])
+    assert len(set(shown.values())) == len(shown)

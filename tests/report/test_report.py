@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from scrubjay.figures.raster import png
+from scrubjay.figures.style import colour_of
 from scrubjay.report.charts import ticks
 from scrubjay.report.formatting import number
 from scrubjay.report.page import write_report
@@ -49,6 +50,9 @@ class Page(HTMLParser):
     def headings(self):
         return re.findall(r"<h2>(.*?)</h2>", self.source)
 
+    def contents(self):
+        return re.findall(r'<li><a href="#(\w+)">(.*?)</a></li>', self.source)
+
     @classmethod
     def of(cls, path):
         page = cls(path.read_text(encoding="utf-8"))
@@ -76,6 +80,9 @@ def test_all_sections_of_two_methods(make_run, report_of):
         *("Learning curves", "Results", "Probability of improvement", "Memory", "Trajectories"),
         *("Time", "Runs"),
     ]
+    assert [name for _, name in page.contents()] == page.headings()
+    for place, _ in page.contents():
+        assert f'<section id="{place}">' in page.source
     assert "6 runs · 2 methods · 1 task" in page.words
     # cec: all 1; sac: 1, 0.75, 0.5
     assert "1.00 [1.00, 1.00] 1.00 ± 0.00" in page.words
@@ -90,7 +97,7 @@ def test_the_page_needs_nothing_from_outside(make_run, report_of):
     _, page = report_of()
     for _, attributes in page.elements:
         for name in ("src", "href", "action", "srcset"):
-            assert attributes.get(name, "data:").startswith("data:")
+            assert attributes.get(name, "data:").startswith(("data:", "#"))
     assert "url(" not in page.source
     assert "@import" not in page.source
     assert "default-src 'none'" in page.source
@@ -101,10 +108,112 @@ def test_fewer_than_three_seeds_have_no_band_and_no_interval(make_run, report_of
     make_run("b", seed=1)
     _, page = report_of()
     assert 'class="band"' not in page.source
-    assert page.source.count('class="alone"') == 2 * 3
-    assert (
-        "[" not in re.search(r"<h2>Results.*?</section>", page.source, re.S)[0].split("<table")[1]
-    )
+    assert page.source.count('class="alone"') == 2 * 2  # success, and the size of the memory
+    assert "[" not in section_of(page, "Results").split("<table")[1]
+    assert "1.00, 1.00 n = 2" in page.words
+
+
+def section_of(page, name):
+    return re.search(rf"<h2>{name}.*?</section>", page.source, re.S)[0]
+
+
+def test_one_seed_is_shown_and_marked(make_run, report_of):
+    make_run("a", success=[0, 1, 2, 2, 3])
+    _, page = report_of()
+    assert "0.75 n = 1" in page.words
+
+
+def test_first_successes_are_said_in_words(make_run, report_of):
+    for seed in range(3):
+        path = make_run(f"{seed}", seed=seed) / "manifest.json"
+        manifest = json.loads(path.read_text())
+        manifest["first_success_step"] = 430 if seed == 2 else None
+        manifest["first_greedy_success_step"] = None if seed == 0 else 1000
+        path.write_text(json.dumps(manifest))
+    _, page = report_of()
+    assert "430; never in 2 of 3 seeds" in page.words
+    assert "1k; never in 1 of 3 seeds" in page.words
+
+
+def test_returns_that_say_no_more_than_success_are_drawn_once(make_run, report_of):
+    folder = make_run("a")
+    _, page = report_of()
+    assert page.source.count('<figure class="chart">') == 2  # success, and the size of the memory
+    assert "(the return is the same)" in page.words
+    assert "= success" in page.words
+    table = folder / "eval.csv"
+    table.write_text(table.read_text().replace("0.0,900", "0.5,900"))
+    _, page = report_of()
+    assert page.source.count('<figure class="chart">') == 3
+    assert "the return is" not in page.words
+
+
+def test_a_task_without_a_success_signal_says_so(make_run, report_of):
+    folder = make_run("a")
+    for name in ("eval", "episodes"):
+        path = folder / f"{name}.csv"
+        lines = [line.rpartition(",")[0] + "," for line in path.read_text().splitlines()[1:]]
+        path.write_text("\n".join([path.read_text().splitlines()[0], *lines]) + "\n")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest |= {"first_success_step": None, "first_greedy_success_step": None}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    report, page = report_of()
+    assert report.notes == []
+    assert "return (no success signal)" in page.words
+    assert "never" not in page.words
+    assert "success rate" not in page.words
+
+
+def test_a_method_whose_runs_have_no_signal_says_so_beside_one_that_has(make_run, report_of):
+    make_run("a")
+    folder = make_run("b", agent="sac")
+    for name in ("eval", "episodes"):
+        header, *lines = (folder / f"{name}.csv").read_text().splitlines()
+        rows = [line.rpartition(",")[0] + "," for line in lines]
+        (folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    _, page = report_of()
+    assert "sac no success signal" in page.words
+    assert "cec 1.00 n = 1" in page.words
+
+
+def test_a_repeated_run_is_shown_marked_and_counted_once(make_run, report_of):
+    for seed in range(3):
+        make_run(f"cec-{seed}", seed=seed)
+    make_run("x-again", seed=1, success=[0, 0, 0, 0, 0])
+    make_run("sac", agent="sac")
+    report, page = report_of()
+    assert report.n_runs == 5
+    assert "are the same method, task and seed (1)" in report.notes[0]
+    assert "finished, repeats a seed: not counted" in page.words
+    assert "1.00 [1.00, 1.00] 1.00 ± 0.00" in page.words
+    assert page.source.count('class="unfinished"') == 2  # success, and the size of the memory
+
+
+def test_lines_that_coincide_are_dashed(make_run, report_of):
+    for seed in range(3):
+        for agent in ("cec", "sac", "emac"):
+            make_run(f"{agent}-{seed}", agent=agent, seed=seed, success=[0, 1, 2, 3, 4])
+    _, page = report_of()
+    assert "dashed: lines that coincide" in page.words
+    found = re.findall(r'class="series below-(\d)" data-series="(\w+)"', page.source)
+    assert found[:3] == [("0", "cec"), ("1", "sac"), ("2", "emac")]
+
+
+def test_methods_have_the_colours_of_the_figures(make_run, report_of):
+    for agent in ("cec", "cec-plus", "mine"):
+        make_run(agent, agent=agent)
+    _, page = report_of()
+    found = dict(re.findall(r'data-toggle="([\w-]+)" style="--hue:(#\w+)"', page.source))
+    assert found == {name: colour_of(name) for name in ("cec-plus", "cec", "mine")}
+
+
+def test_episodes_have_colours_and_a_legend(make_run, report_of):
+    make_run("a", trajectories=True, success=[0, 0, 0, 0, 1])
+    _, page = report_of()
+    colours = re.findall(r'class="episode" style="--hue:(#\w+)"', page.source)
+    assert len(set(colours)) == len(colours) == 3
+    assert page.source.count('class="way failed"') == 2
+    assert "episode 1 2 3 · dashed: no success" in page.words
 
 
 def test_unfinished_runs_are_dashed_named_and_counted_nowhere(make_run, report_of):
@@ -112,7 +221,7 @@ def test_unfinished_runs_are_dashed_named_and_counted_nowhere(make_run, report_o
         make_run(f"{seed}", seed=seed, success=[0, 0, 4, 4, 4])
     make_run("killed", seed=3, status="interrupted", success=[0, 0, 0, 0, 0])
     report, page = report_of()
-    assert page.source.count('class="unfinished"') == 3
+    assert page.source.count('class="unfinished"') == 2  # success, and the size of the memory
     assert "1.00 [1.00, 1.00]" in page.words
     assert len(report.notes) == 1
     assert report.notes[0].endswith("killed: not finished (status 'interrupted').")
@@ -146,7 +255,7 @@ def test_methods_without_a_common_step_are_not_compared(make_run, report_of):
 
 def test_nothing_readable_is_an_error(make_run, tmp_path):
     (make_run("bad") / "manifest.json").write_text("{")
-    with pytest.raises(RunError, match="no run could be read"):
+    with pytest.raises(RunError, match="expected at least one run that can be read"):
         write_report(tmp_path, tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
@@ -155,8 +264,8 @@ def test_differences_between_methods_are_listed(make_run, report_of):
     make_run("a", capacity=1000)
     make_run("b", capacity=5000)
     _, page = report_of()
-    shown = re.search(r"<h2>Differences.*?</section>", page.source, re.S)[0]
-    assert re.findall(r"<code>(.*?)</code>", shown) == ["options.capacity"]
+    shown = re.search(r"<h2>Settings.*?</section>", page.source, re.S)[0]
+    assert re.findall(r"<code>(.*?)</code>", shown) == ["capacity"]
     assert "<td>1000</td><td>5000</td>" in shown
 
 
@@ -200,18 +309,18 @@ def test_walls_are_drawn_where_the_manifest_has_them(make_run, report_of):
     path.write_text(json.dumps({**json.loads(path.read_text()), "walls": walls}))
     _, page = report_of()
     assert page.source.count('class="wall"') == 2
-    assert page.source.count('class="way"') == 3
+    assert page.source.count('class="way') == 3
     path.write_text(json.dumps({**json.loads(path.read_text()), "walls": "nonsense"}))
     _, page = report_of()
     assert 'class="wall"' not in page.source
-    assert page.source.count('class="way"') == 3
+    assert page.source.count('class="way') == 3
 
 
 def test_damaged_trajectories_are_said(make_run, report_of):
     folder = make_run("a", trajectories=True)
     (folder / "trajectories.csv").write_text("timestep,episode\n1,2\n")
     report, page = report_of()
-    assert any("a column 'x' was expected" in note for note in report.notes)
+    assert any("column 'x'" in note for note in report.notes)
     assert "Trajectories" not in page.headings()
 
 

@@ -54,11 +54,11 @@ def test_a_tiny_study_is_run_drawn_and_never_repeated(tmp_path, monkeypatch):
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {"ablation"}
     with (tmp_path / "out" / "ablation.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["arm"], row["seeds"]) for row in rows] == [("cec-plus", "3"), (PAPER.label, "3")]
+    assert [(row["arm"], row["seeds"]) for row in rows] == [("CECPlus", "3"), ("CEC", "3")] * 2
     assert 0 <= float(rows[0]["low"]) <= float(rows[0]["iqm"]) <= float(rows[0]["high"]) <= 1
     with (tmp_path / "out" / "table-ablation-overall.csv").open(newline="") as file:
         whole = list(csv.DictReader(file))
-    assert [row["arm"] for row in whole] == ["cec-plus", PAPER.label]
+    assert [row["arm"] for row in whole] == ["CECPlus", "CEC"]
     assert 0 <= float(whole[1]["full_better_low"]) <= float(whole[1]["full_better"]) <= 1
     table = (tmp_path / "out" / "table-ablation.md").read_text()
     assert "GrowingTree, 0k" in table
@@ -72,8 +72,8 @@ def test_targets_are_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(plus, "CASES", (TREE,))
     reproduce("plus", workspace_of(tmp_path, seeds=(0, 1, 2)), jobs=2)
     page = (tmp_path / "out" / "table-plus.md").read_text()
-    assert "cec-plus" in page
-    assert "paper" not in page.partition("| task")[2]  # it has a target: the paper's rule is left
+    assert "| CECPlus |" in page
+    assert "| CEC " not in page  # it has a target: CEC is not run
 
 
 def test_nothing_to_draw_is_said(tmp_path):

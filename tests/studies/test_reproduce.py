@@ -5,12 +5,14 @@ import json
 import re
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scrubjay.analysis.curves import evaluation_curve
+from scrubjay.analysis.results import read_table
 from scrubjay.analysis.tables import summary_at
 from scrubjay.cli.main import main
 from scrubjay.runs.config import RunConfig
@@ -79,6 +81,34 @@ def test_results_are_complete(tiny):
         origin = json.loads((tiny / "out" / f"{name}.json").read_text())
         assert set(origin) >= {"command", "versions", "hardware"}
         assert rows_of(tiny / "out" / f"{name}.csv")
+
+
+def test_every_figure_is_redrawn_from_its_stored_table(tiny, paper_runs, tmp_path, capsys):
+    """Without runs, the pictures come out as they were, to the last byte."""
+    out = tmp_path / "out"
+    shutil.copytree(tiny / "out", out)
+    for name in ("mountain-car", "navigation", "latch"):
+        reproduce(name, workspace_of(paper_runs, out))
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for picture in [*out.glob("*.png"), *out.glob("*.svg")]:
+        picture.unlink()
+    assert main(["reproduce", "all", "--redraw", "--out", str(out)]) == 0
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert main(["reproduce", "toy", "--redraw", "--out", str(tmp_path)]) == 1
+    assert "expected the stored numbers of a figure of toy" in capsys.readouterr().err
+
+
+def test_the_stored_results_can_be_redrawn():
+    """Every figure in results/ has its numbers beside it."""
+    folder = Path(__file__).parents[2] / "results"
+    figures = {path.stem for path in folder.glob("*.png")}
+    known = [
+        name
+        for module, _ in EXPERIMENTS.values()
+        for name in getattr(import_module(f"scrubjay.studies.{module}"), "FIGURES", {})
+    ]
+    assert figures <= set(known)
+    assert all(read_table(folder / name).rows for name in figures)
 
 
 def test_toy_shows_ten_greedy_episodes_and_policies(tiny):
@@ -207,6 +237,25 @@ def test_speed_counts_training_seconds(paper_runs, tmp_path):
     assert with_ratios([never, found[0]])[1]["times the first"] == "-"
 
 
+def test_speed_is_drawn_from_its_stored_table(paper_runs, tmp_path):
+    workspace = workspace_of(paper_runs, tmp_path / "out")
+    reproduce("speed", workspace)
+    rows = rows_of(tmp_path / "out" / "speed.csv")
+    assert {(row["method"], row["seed"]) for row in rows} == {
+        *(("CEC", str(seed)) for seed in range(5)),
+        *(("SAC", str(seed)) for seed in range(3)),
+    }
+    text = words_of(tmp_path / "out" / "speed.svg")
+    assert "CEC: 1.4 s" in text
+    assert "SAC: 7 min" in text
+    assert "Seeds: CEC 5; SAC 3." in text
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    shutil.rmtree(paper_runs)
+    where = ["--out", str(tmp_path / "out"), "--runs", str(tmp_path / "none")]
+    assert main(["reproduce", "speed", "--redraw", *where]) == 0
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+
 def test_unfinished_damaged_and_foreign_runs_are_left_out_and_named(paper_runs, tmp_path, capsys):
     folder = paper_runs / "SparseMountainCar" / "cec-paper"
     (folder / "seed-4" / "manifest.json").write_text('{"status"')
@@ -217,7 +266,7 @@ def test_unfinished_damaged_and_foreign_runs_are_left_out_and_named(paper_runs, 
     rows = rows_of(tmp_path / "out" / "mountain-car.csv")
     assert {row["seed"] for row in rows if row["method"] == "CEC"} == {"0", "1", "paper"}
     text = words_of(tmp_path / "out" / "mountain-car.svg")
-    assert "Left out, unfinished or damaged" in text
+    assert "Left out as unfinished or damaged: 3 runs on MountainCarContinuous." in text
     errors = capsys.readouterr().err
     assert errors.count("is not finished") == 2
     assert errors.count("is damaged") == 1
@@ -237,14 +286,14 @@ def test_runs_of_unequal_length_are_cut(paper_runs, make_run, tmp_path):
 def test_mixed_settings_in_one_folder_are_refused(paper_runs, make_run, tmp_path):
     name = "SparseMountainCar/cec-paper/seed-9"
     make_run(name, task="scrubjay/SparseMountainCar-v0", seed=9, steps=STEPS, n_neighbors=9)
-    with pytest.raises(RunError, match="mixes runs of different settings"):
+    with pytest.raises(RunError, match="expected runs of one setting"):
         reproduce("mountain-car", workspace_of(paper_runs, tmp_path / "out"))
 
 
 def test_a_run_of_another_task_is_refused(paper_runs, make_run, tmp_path):
     name = "SparseMountainCar/cec-paper/seed-9"
     make_run(name, task="scrubjay/PointUMaze-v0", seed=9, steps=STEPS)
-    with pytest.raises(RunError, match="mixes runs"):
+    with pytest.raises(RunError, match="expected runs of one setting"):
         reproduce("mountain-car", workspace_of(paper_runs, tmp_path / "out"))
 
 
@@ -261,7 +310,7 @@ def test_earlier_results_are_kept(paper_runs, tmp_path):
 
 def test_nothing_to_draw(tmp_path, capsys):
     assert main(["reproduce", "navigation", "--agents", "--runs", str(tmp_path)]) == 1
-    assert "no finished run of it lies in" in capsys.readouterr().err
+    assert "expected finished runs of it in" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -330,8 +379,6 @@ def test_the_papers_budget():
 
 def test_all_is_the_union_of_its_parts(tmp_path):
     workspace = workspace_of(tmp_path / "runs", tmp_path / "out", ["cec"])
-    from importlib import import_module
-
     planned = [
         config
         for module, _ in EXPERIMENTS.values()

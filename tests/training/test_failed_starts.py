@@ -31,7 +31,7 @@ def assert_free(path):
     """Nothing is held there, and a run can be made."""
     assert not is_held(path)
     assert not (path / "manifest.json").exists()
-    CEC(Corridor()).learn(20, run_folder=path)
+    CEC(Corridor(), seed=0).learn(20, run_folder=path)
     assert json.loads((path / "manifest.json").read_text())["status"] == "finished"
 
 
@@ -43,14 +43,14 @@ def test_defect_16_after_a_failed_warm_up(tmp_path):
 
 def test_defect_16_after_a_callback_that_fails_when_training_starts(tmp_path):
     with pytest.raises(RuntimeError, match="cannot start"):
-        CEC(Corridor()).learn(20, callback=BrokenCallback(), run_folder=tmp_path / "run")
+        CEC(Corridor(), seed=0).learn(20, callback=BrokenCallback(), run_folder=tmp_path / "run")
     assert_free(tmp_path / "run")
 
 
 def test_defect_16_after_a_missing_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
     with pytest.raises(ImportError, match=r"scrubjay\[tensorboard\]"):
-        CEC(Corridor()).learn(20, run_folder=tmp_path / "run", tensorboard=True)
+        CEC(Corridor(), seed=0).learn(20, run_folder=tmp_path / "run", tensorboard=True)
     assert_free(tmp_path / "run")
 
 
@@ -96,7 +96,7 @@ def test_defect_16_a_run_that_cannot_be_resumed_is_left_as_it_was(tmp_path, frag
 
 def test_defect_16_a_resumed_run_that_fails_to_start_is_marked_as_failed(tmp_path):
     path = tmp_path / "run"
-    CEC(Corridor()).learn(20, run_folder=path)
+    CEC(Corridor(), seed=0).learn(20, run_folder=path)
     with pytest.raises(RuntimeError, match="cannot compile"):
         BrokenCompiler(Corridor()).learn(
             20, run_folder=RunFolder.open(path, for_writing=True), eval_env=Corridor()

@@ -36,7 +36,7 @@ def test_defect_4_a_new_run_holds_its_folder_until_it_is_closed(tmp_path):
 
 
 def test_defect_4_learn_takes_the_lock_and_releases_it(tmp_path):
-    path, agent, seen = tmp_path / "run", CEC(Corridor()), []
+    path, agent, seen = tmp_path / "run", CEC(Corridor(), seed=0), []
     agent.learn(20, callback=lambda *_: seen.append(is_held(path)), run_folder=path)
     assert seen
     assert all(seen)
@@ -44,7 +44,7 @@ def test_defect_4_learn_takes_the_lock_and_releases_it(tmp_path):
 
 
 def test_defect_4_training_in_a_folder_that_another_writes_is_refused(tmp_path):
-    path, agent = tmp_path / "run", CEC(Corridor())
+    path, agent = tmp_path / "run", CEC(Corridor(), seed=0)
     agent.learn(20, run_folder=path)
     with RunFolder.open(path, for_writing=True):
         before = (path / "episodes.csv").read_bytes()
@@ -57,7 +57,7 @@ def test_defect_4_training_in_a_folder_that_another_writes_is_refused(tmp_path):
 
 def test_defect_4_a_folder_that_has_changed_since_it_was_read_is_not_written(tmp_path):
     path = tmp_path / "run"
-    CEC(Corridor()).learn(20, run_folder=path)
+    CEC(Corridor(), seed=0).learn(20, run_folder=path)
     reader = RunFolder.open(path)
     with RunFolder.open(path, for_writing=True) as other:
         other.update(timesteps=99)
@@ -104,7 +104,7 @@ def test_defect_4_writers_of_one_file_do_not_take_each_others_temporary_files(tm
 
 
 def test_the_next_writer_removes_what_a_killed_one_had_begun(tmp_path):
-    CEC(Corridor()).learn(20, run_folder=tmp_path / "run")
+    CEC(Corridor(), seed=0).learn(20, run_folder=tmp_path / "run")
     for folder in (tmp_path / "run", tmp_path / "run" / "checkpoints"):
         (folder / ".manifest.0123abcd.tmp.json").write_text("{")
         (folder / ".last.scrub.0123abcd.tmp").write_text("PK")

@@ -41,7 +41,7 @@ def test_lines_when_not_on_a_terminal(capsys):
 
 
 def test_episodes_are_shown_as_episodes(capsys):
-    CEC(Corridor([0.0] * 5)).learn(total_episodes=12, progress_bar=True)
+    CEC(Corridor([0.0] * 5), seed=0).learn(total_episodes=12, progress_bar=True)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("12 of 12 episodes, ")
@@ -77,7 +77,7 @@ def test_it_is_closed_however_the_training_ends(how, monkeypatch, capsys):
     Remembered.closed = 0
     monkeypatch.setattr(progress_module, "LineProgress", Remembered)
     env = Faulty(Drift(), 100, "raise") if how == "error" else Drift()
-    agent = CEC(env)
+    agent = CEC(env, seed=0)
 
     def callback(*_):
         if agent.num_timesteps == 60 and how == "interrupt":

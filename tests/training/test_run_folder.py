@@ -152,7 +152,7 @@ def test_best_is_the_first_of_the_best_evaluations(run):
 
 
 def test_of_equally_good_evaluations_the_first_is_the_best(tmp_path):
-    CEC(Corridor()).learn(
+    CEC(Corridor(), seed=0).learn(
         30, run_folder=tmp_path / "run", eval_env=Corridor(), eval_freq=6, n_eval_episodes=1
     )
     assert CEC.load(tmp_path / "run" / "checkpoints" / "best.scrub").num_timesteps == 6
@@ -164,7 +164,7 @@ def test_vectors_report_success_and_their_lane(mode, tmp_path):
         [lambda: Corridor([0.0, 1.0]), lambda: Corridor([0.0] * 3)],
         autoreset_mode=AutoresetMode(mode),
     )
-    CEC(env).learn(20, run_folder=tmp_path / "run")
+    CEC(env, seed=0).learn(20, run_folder=tmp_path / "run")
     table = pd.read_csv(tmp_path / "run" / "episodes.csv")
     assert (table.is_success == (table.environment == 0)).all()
     assert (table.length == table.environment + 2).all()
@@ -174,16 +174,16 @@ def test_vectors_report_success_and_their_lane(mode, tmp_path):
 
 def test_a_used_folder_is_refused_and_left_alone(tmp_path):
     folder = tmp_path / "run"
-    CEC(Corridor()).learn(10, run_folder=folder)
+    CEC(Corridor(), seed=0).learn(10, run_folder=folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(RunFolderError, match=r"holds a run already.*--resume"):
-        CEC(Corridor()).learn(10, run_folder=folder)
+        CEC(Corridor(), seed=0).learn(10, run_folder=folder)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_folder_below_a_file_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    agent = CEC(Corridor())
+    agent = CEC(Corridor(), seed=0)
     with pytest.raises(RunFolderError, match=r"(?s)file.*run.*choose another"):
         agent.learn(10, run_folder=tmp_path / "file" / "run")
     assert (tmp_path / "file").read_text() == "in the way"
@@ -204,7 +204,7 @@ def test_a_folder_below_a_file_cannot_be_made(tmp_path):
     ],
 )
 def test_what_is_not_a_run_says_so(damage, message, tmp_path):
-    CEC(Corridor()).learn(10, run_folder=tmp_path / "run")
+    CEC(Corridor(), seed=0).learn(10, run_folder=tmp_path / "run")
     damage(tmp_path / "run")
     with pytest.raises(RunFolderError, match=message):
         RunFolder.open(tmp_path / "run")
@@ -232,7 +232,7 @@ def test_a_fault_in_the_middle_of_an_episode_saves_the_last_boundary(fault, tmp_
 
 def test_a_fault_before_the_first_episode_ends_leaves_an_empty_checkpoint(tmp_path):
     with pytest.raises(RuntimeError, match="fell over"):
-        CEC(Faulty(Drift(), 1, "raise")).learn(100, run_folder=tmp_path / "run")
+        CEC(Faulty(Drift(), 1, "raise"), seed=0).learn(100, run_folder=tmp_path / "run")
     saved = CEC.load(tmp_path / "run" / "checkpoints" / "last.scrub")
     assert (len(saved.memory), saved.num_timesteps) == (0, 0)
 
@@ -246,20 +246,20 @@ def test_a_fault_in_a_vector_drops_the_open_episodes_and_says_how_many(tmp_path)
 
 
 def test_defect_9_a_run_that_a_callback_stops_is_stopped(tmp_path):
-    agent = CEC(Corridor([0.0] * 5))
+    agent = CEC(Corridor([0.0] * 5), seed=0)
     agent.learn(100, callback=lambda *_: agent.num_timesteps < 12, run_folder=tmp_path / "run")
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "stopped"
     assert pd.read_csv(tmp_path / "run" / "episodes.csv").timestep.tolist() == [5, 10]
 
 
 def test_defect_9_a_callback_that_stops_at_the_end_of_the_budget_changes_nothing(tmp_path):
-    agent = CEC(Corridor([0.0] * 5))
+    agent = CEC(Corridor([0.0] * 5), seed=0)
     agent.learn(100, callback=lambda *_: agent.num_timesteps < 100, run_folder=tmp_path / "run")
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "finished"
 
 
 def test_named_steps_that_are_past_are_not_saved_under_a_wrong_name(tmp_path):
-    agent = CEC(Corridor([0.0] * 5)).learn(50)
+    agent = CEC(Corridor([0.0] * 5), seed=0).learn(50)
     agent.learn(50, run_folder=tmp_path / "run", checkpoint_steps=(20, 80))
     names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
     assert names == ["last.scrub", "step-80.scrub"]
@@ -281,7 +281,7 @@ def test_a_second_training_in_a_new_folder_starts_where_the_agent_stands(tmp_pat
 
 def test_the_first_two_successes_are_found_exactly(tmp_path):
     # the corridor pays at its end whatever one does: found at once, and greedily after that
-    CEC(Corridor([0.0, 0.0, 1.0])).learn(
+    CEC(Corridor([0.0, 0.0, 1.0]), seed=0).learn(
         30, run_folder=tmp_path / "run", eval_env=Corridor([0.0, 0.0, 1.0])
     )
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())

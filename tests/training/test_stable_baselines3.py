@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 
 def test_evaluate_policy():
-    agent = CEC(Corridor([0.0, 1.0, 2.0])).learn(30)
+    agent = CEC(Corridor([0.0, 1.0, 2.0]), seed=0).learn(30)
     mean, deviation = evaluate_policy(agent, Monitor(Corridor([0.0, 1.0, 2.0])), n_eval_episodes=4)
     assert (mean, deviation) == (3.0, 0.0)
 
@@ -39,7 +39,7 @@ def test_evaluate_policy_on_a_vector_of_several(deterministic):
 
 
 def test_evaluate_policy_with_dict_observations():
-    agent = CEC(Mixed()).learn(50)
+    agent = CEC(Mixed(), seed=0).learn(50)
     mean, _ = evaluate_policy(agent, DummyVecEnv([lambda: Monitor(Mixed())] * 2), n_eval_episodes=4)
     assert np.isfinite(mean)
 
@@ -70,7 +70,7 @@ def test_callbacks_that_stop_and_lists_of_them(tmp_path):
         verbose=0,
     )  # fmt: skip
     checkpoints = CheckpointCallback(save_freq=6, save_path=str(tmp_path), verbose=0)
-    agent = CEC(Corridor([0.0, 1.0]))
+    agent = CEC(Corridor([0.0, 1.0]), seed=0)
     agent.learn(1000, callback=CallbackList([evaluation, EveryNTimesteps(1, checkpoints)]))
     assert agent.num_timesteps == 10
     assert list(tmp_path.glob("*_6_steps*"))

@@ -12,7 +12,7 @@ accumulator = pytest.importorskip(
 
 
 def test_scalars_can_be_read_back(tmp_path):
-    CEC(Corridor([0.0, 1.0])).learn(
+    CEC(Corridor([0.0, 1.0]), seed=0).learn(
         100, run_folder=tmp_path / "run", tensorboard=True, log_freq=20,
         eval_env=Corridor([0.0, 1.0]), eval_freq=50, n_eval_episodes=2,
     )  # fmt: skip

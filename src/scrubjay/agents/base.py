@@ -9,9 +9,9 @@ import copy
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium
 import numpy as np
@@ -19,7 +19,15 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.actions import ActionCodec, make_codec
-from scrubjay.agents.files import load_agent, save_agent
+from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
+from scrubjay.agents.habits import (
+    ARGUMENTS,
+    check_conveniences,
+    chosen_seed,
+    missing_attribute,
+    warn_of_images,
+    with_conveniences,
+)
 from scrubjay.agents.recorder import (
     Episode,
     EpisodeRecorder,
@@ -37,17 +45,29 @@ from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.randomness import Stream, generator
-from scrubjay.training import Callback, Logger, train
+from scrubjay.training import Callback, Environment, Logger, RunFolder, train
+from scrubjay.training.env_view import EnvView, as_vec_env, describe_env
+from scrubjay.training.logger import ForwardOutput
+from scrubjay.training.vec_env import VecEnv, check_vec_env, is_vec_env
 
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
 
 
 class Spaces(NamedTuple):
-    """Stands for an environment where only its spaces are known."""
+    """Stands for an environment of which only the spaces are known.
+
+    Attributes:
+        observation: The observation space.
+        action: The action space.
+    """
 
     observation: gymnasium.Space[Any]
     action: gymnasium.Space[Any]
+
+
+EnvLike = Environment | Spaces
+Folder = str | PathLike[str]
 
 
 class Boundary(NamedTuple):
@@ -67,45 +87,63 @@ class MemoryAgent(ABC):
     `make_memories`, `decide`, `greedy_actions` and `learn_from`; all else has a default.
 
     Args:
-        env: A Gymnasium environment or vector environment, an id, or `Spaces`.
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, an id,
+            or `Spaces`.
         settings: The constructor's arguments by name; entries that are no settings are ignored.
     """
 
     name: ClassVar[str]
     suffix: ClassVar[str] = ".scrub"
+    conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log", "device")
+    """Arguments of every constructor that are no settings."""
+    hints: ClassVar[Mapping[str, str]] = ARGUMENTS
+    """What to write in place of arguments that it does not have."""
     resumable: ClassVar[bool] = True
     gamma: float = 1.0
     seed: int
+    verbose: int = 0
+    tensorboard_log: Folder | None = None
+    device: str = "auto"
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Settings are attributes, whatever their names."""
+    def __getattr__(self, name: str) -> Any:
+        """Called for attributes that it does not have: settings are always there."""
+        raise missing_attribute(self, name)
 
     _classes: ClassVar[dict[str, type["MemoryAgent"]]] = {}
 
     def __init_subclass__(cls) -> None:
+        if "__init__" in cls.__dict__:
+            cls.__init__ = with_conveniences(cls.__dict__["__init__"])  # type: ignore[method-assign]
         if "name" in cls.__dict__:
             MemoryAgent._classes[cls.name] = cls
 
     @classmethod
     def known_class(cls, name: str) -> "type[MemoryAgent] | None":
-        """The class with that `name`, if it has been imported."""
+        """The class of a method that has been imported.
+
+        Args:
+            name: The method's name.
+
+        Returns:
+            The class, or None.
+        """
         return MemoryAgent._classes.get(name)
 
-    def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
+    def __init__(self, env: EnvLike, settings: Mapping[str, Any]) -> None:
         if "seed" not in settings_of(type(self)):
             raise TypeError(f"expected {type(self).__name__}.__init__ to have an argument seed")
         self.env: Any = None
+        self._view: Any = None
         spaces = env if isinstance(env, Spaces) else self._adopt(env)
         self.observation_space, self.action_space = spaces
+        settings = {**settings, "seed": chosen_seed(settings["seed"])}
         for name, setting in settings_of(type(self)).items():
             if name in settings:
                 setattr(self, name, setting.checked(settings[name]))
         if self.seed < 0:
             raise ValueError(f"expected seed to be a whole number of at least 0, got {self.seed}")
         self.codec: ActionCodec = make_codec(self.action_space, type(self).__name__)
-        self._bind_embedding(settings.get("embedding"))
+        self._bind_embedding(None if settings.get("embedding") is None else self.embedding)
         self.num_timesteps = 0
         self.n_episodes = 0
         self.n_dropped_episodes = 0
@@ -120,12 +158,14 @@ class MemoryAgent(ABC):
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
         check_names(self.memories)
+        warn_of_images(self)
         self.memory_changed()
 
-    def _bind_embedding(self, embedding: Any) -> None:
-        embedding = self.default_embedding() if embedding is None else self.embedding
+    def _bind_embedding(self, embedding: Embedding | None) -> None:
+        self._given_embedding = embedding
         # a copy of its own: an embedding learns, and the same one may be given to several agents
-        self.embedding: Embedding = copy.deepcopy(embedding)
+        chosen = self.default_embedding() if embedding is None else embedding
+        self.embedding: Embedding = copy.deepcopy(chosen)
         self.flattener = self.embedding.flattener(self.observation_space)
         bind_keeping_state(self.embedding, self.flattener.bounds, self.seed)
 
@@ -133,7 +173,11 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """The agent's memories by name (letters, digits and _), still empty."""
+        """Make the agent's memories, still empty.
+
+        Returns:
+            The memories by name (letters, digits and _).
+        """
 
     @abstractmethod
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -149,11 +193,25 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
-        """(n, A): the stored actions of the evaluation rule; some memory has rows, not each."""
+        """The rule of evaluation.
+
+        Args:
+            keys: (n, D): the keys of observations. At least one memory has rows, not each.
+
+        Returns:
+            (n, A): the actions, as they are stored.
+        """
 
     @abstractmethod
     def learn_from(self, experience: Experience) -> Learned:
-        """Write what an episode has taught; everything is checked before anything changes."""
+        """Write what an episode has taught; everything is checked before anything changes.
+
+        Args:
+            experience: The episode.
+
+        Returns:
+            The outcome of each write, and more counts for the log.
+        """
 
     @property
     def notes(self) -> Notes:
@@ -165,10 +223,14 @@ class MemoryAgent(ABC):
         return Notes(uniforms=2 + self.codec.size)
 
     def memory_changed(self) -> None:
-        """Told after every change of the memories, whose arrays may be other ones now."""
+        """Called after every change of the memories, whose arrays may have moved."""
 
     def default_embedding(self) -> Embedding:
-        """The embedding of an agent that was given none."""
+        """The embedding of an agent that was given none.
+
+        Returns:
+            The embedding.
+        """
         return Identity()
 
     @property
@@ -177,28 +239,66 @@ class MemoryAgent(ABC):
         return self.embedding.ready
 
     def calibrate(self, episodes: list[Experience]) -> None:
-        """Told once, with the first episodes that have keys, before they are learned."""
+        """Called once, with the first episodes that have keys, before they are learned.
+
+        Args:
+            episodes: The episodes.
+        """
 
     def exploration_scale(self, rng: np.random.Generator) -> float:  # noqa: ARG002
-        """How many times the exploration rate a new episode has."""
+        """The factor of a new episode's exploration rate.
+
+        Args:
+            rng: The episode's generator.
+
+        Returns:
+            The factor.
+        """
         return 1.0
 
     def random_duration(self, uniforms: Floats) -> int:  # noqa: ARG002
-        """How many steps a random action lasts."""
+        """How many steps a random action lasts.
+
+        Args:
+            uniforms: The step's random numbers.
+
+        Returns:
+            The number of steps.
+        """
         return 1
 
     def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:  # noqa: ARG002
-        """The value of each step of an episode in which nothing was followed."""
+        """The value of each step of an episode in which nothing was followed.
+
+        Args:
+            rewards: The episode's rewards.
+            terminated: Whether it ended, rather than being cut by a time limit.
+
+        Returns:
+            The values.
+        """
         returns: Floats = discounted_returns(rewards, self.gamma, 0.0)
         return returns
 
     @classmethod
     def preset(cls, task: str, name: str) -> dict[str, Any]:  # noqa: ARG003
-        """The settings for a task by name; a method without presets has the one name "default"."""
+        """The settings for a task by name; a method without presets has the one name "default".
+
+        Args:
+            task: The task's name or id.
+            name: The preset's name.
+
+        Returns:
+            The settings by name.
+        """
         return {}
 
     def watch(self, experience: Experience) -> None:
-        """Told of every decided episode when it is closed, for warnings."""
+        """Called for every decided episode when it is closed, for warnings.
+
+        Args:
+            experience: The episode.
+        """
 
     # -- the memory ----------------------------------------------------------------------------
 
@@ -226,34 +326,92 @@ class MemoryAgent(ABC):
     def _adopt(self, env: Any) -> Spaces:
         if isinstance(env, str):
             env = gymnasium.make(env)
+        if isinstance(env, EnvView):
+            env = env.env
+        if is_vec_env(env):
+            check_vec_env(env)
+        elif not isinstance(env, gymnasium.Env | VectorEnv):
+            raise TypeError(
+                "expected an id, a Gymnasium environment or vector environment, or a VecEnv of "
+                f"Stable-Baselines3, got {type(env).__name__}"
+            )
+        self.env, self._view = env, None
         if isinstance(env, VectorEnv):
-            self.env = env
             return Spaces(env.single_observation_space, env.single_action_space)
-        if isinstance(env, gymnasium.Env):
-            self.env = env
-            return Spaces(env.observation_space, env.action_space)
-        raise TypeError(
-            "expected an id, a Gymnasium environment or a Gymnasium vector environment, got "
-            f"{type(env).__name__}"
-        )
+        return Spaces(env.observation_space, env.action_space)
 
-    def set_env(self, env: Any) -> None:
-        """Train on another environment from now on; its spaces must be the same."""
+    def set_env(self, env: Environment, force_reset: bool = True) -> None:  # noqa: ARG002
+        """Train on another environment from now on; its spaces must be the same.
+
+        Args:
+            env: The environment, of any kind that the constructor takes.
+            force_reset: Accepted as in Stable-Baselines3; training always begins with a reset.
+
+        Raises:
+            ValueError: If its spaces are others.
+        """
         before = self.env
         spaces = self._adopt(env)
         if spaces != (self.observation_space, self.action_space):
-            self.env = before
+            self.env, self._view = before, None
             raise ValueError(
                 f"expected the spaces {self.observation_space} and {self.action_space}, got "
                 f"{spaces.observation} and {spaces.action}"
             )
 
     def get_env(self) -> Any:
-        """The training environment, under the name that Stable-Baselines3 gives it."""
-        return self.env
+        """The training environment as a `VecEnv`, as in Stable-Baselines3; `env` is itself.
+
+        Returns:
+            The `VecEnv` that the agent was given, a view of its environment with the methods of
+            one, or None if it has no environment.
+        """
+        if self._view is None:
+            self._view = as_vec_env(self.env)
+        return self._view
+
+    @property
+    def n_envs(self) -> int:
+        """The number of training environments."""
+        return int(getattr(self.env, "num_envs", 1))
 
     def get_vec_normalize_env(self) -> None:
-        """There is none: Stable-Baselines3's callbacks ask before they synchronise statistics."""
+        """None: Stable-Baselines3's callbacks ask before they synchronise statistics."""
+
+    def set_random_seed(self, seed: int | None = None) -> None:
+        """Set the seed of an agent that has not learned yet.
+
+        Args:
+            seed: The seed; None changes nothing.
+
+        Raises:
+            ValueError: If it has learned already: the seed decides all episodes from the first on.
+        """
+        if seed is None:
+            return
+        if self.num_timesteps:
+            raise ValueError(
+                f"expected an agent without experience, got one of {self.num_timesteps} steps: "
+                f"write {type(self).__name__}(env, seed={seed})"
+            )
+        self.seed = settings_of(type(self))["seed"].checked(seed)
+        self._prediction_rng = generator(self.seed, Stream.PREDICTION)
+        self._bind_embedding(self._given_embedding)
+        self.memory_changed()
+
+    def set_logger(self, logger: Any) -> None:
+        """Send the rows of training to another logger too.
+
+        Args:
+            logger: One of Stable-Baselines3, as `stable_baselines3.common.logger.configure` makes
+                it, or any object with its `record` and `dump`.
+        """
+        output = ForwardOutput(logger)
+        self.logger.kept, self.logger.outputs = [output], [output]
+
+    def dump_logs(self) -> None:
+        """Write a row of the training's progress now."""
+        self.logger.write_row()
 
     # -- episodes ------------------------------------------------------------------------------
 
@@ -270,11 +428,26 @@ class MemoryAgent(ABC):
         return Episode(self, environment)
 
     def recorder(self, n_lanes: int, batched: bool) -> EpisodeRecorder:
-        """A recorder for the training loop."""
+        """A recorder for the training loop.
+
+        Args:
+            n_lanes: The number of environments.
+            batched: Whether observations, rewards and actions are stacked.
+
+        Returns:
+            The recorder.
+        """
         return EpisodeRecorder(self, range(n_lanes), batched)
 
     def open_episode(self, environment: int) -> int:
-        """The number of a new episode, which decides its random numbers."""
+        """Count a new episode as open.
+
+        Args:
+            environment: The number of its environment.
+
+        Returns:
+            The number of the episode, which decides its random numbers.
+        """
         if not self._open:
             self._boundary = self._take_boundary()
         number = self._next_episodes.get(environment, 0)
@@ -283,7 +456,11 @@ class MemoryAgent(ABC):
         return number
 
     def close_episode(self, environment: int) -> None:
-        """Count an episode that has been learned from."""
+        """Count an episode that has been learned.
+
+        Args:
+            environment: The number of its environment.
+        """
         self._open.discard(environment)
         self._boundary = None
         self.n_episodes += 1
@@ -292,10 +469,13 @@ class MemoryAgent(ABC):
         return Boundary(self.num_timesteps, dict(self._next_episodes), self.embedding.state())
 
     def rewind(self) -> int:
-        """Give up open episodes; returns how many.
+        """Drop open episodes.
 
-        A single environment goes back to the last boundary, as if the open episode had never
-        begun. Of several, some have gone on meanwhile: then the open ones are dropped.
+        A single environment goes back to the last boundary, as if the open episode had never begun.
+        Of several, some have gone on meanwhile: then the open ones are dropped.
+
+        Returns:
+            How many were dropped.
         """
         dropped = len(self._open)
         if self._boundary is not None:
@@ -312,6 +492,12 @@ class MemoryAgent(ABC):
         """Learn from an episode; one without keys waits until the embedding is ready.
 
         Then all that wait are learned, in the order in which they ended.
+
+        Args:
+            episode: The episode.
+
+        Returns:
+            What was learned from each episode.
         """
         held, known = list(self.held), []
         if isinstance(episode, HeldEpisode):
@@ -354,28 +540,80 @@ class MemoryAgent(ABC):
 
     def learn(
         self,
-        total_timesteps: int | None = None,
+        total_timesteps: float | None = None,
         callback: Callback = None,
+        log_interval: int | None = 4,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
         progress_bar: bool = False,
         *,
-        total_episodes: int | None = None,
-        **options: Any,
+        total_episodes: float | None = None,
+        run_folder: RunFolder | str | PathLike[str] | None = None,
+        eval_env: gymnasium.Env[Any, Any] | VecEnv | str | None = None,
+        eval_freq: int = 0,
+        n_eval_episodes: int = 10,
+        log_freq: int = 1000,
+        checkpoint_freq: int = 10_000,
+        checkpoint_steps: Sequence[int] = (),
+        tensorboard: bool = False,
+        max_episode_steps: int | None = None,
+        success_key: str | None = None,
+        training_state: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Train for that many steps (a lower bound: the last episode is finished) or episodes.
+        """Train for a number of steps or episodes.
 
-        The counter of steps goes on from call to call. `options` are those of
-        `scrubjay.training.train`: a run folder, evaluation, checkpoints, logging.
+        A further call continues: memory, episode numbers, schedules and `num_timesteps` go on.
+
+        Args:
+            total_timesteps: How many steps; the last episode is finished.
+            callback: One of Stable-Baselines3's or ours, a function, or a list of them.
+            log_interval: Episodes between the rows of `verbose` and `tensorboard_log`.
+            tb_log_name: Name of this training in `tensorboard_log`; by default the class's name.
+            reset_num_timesteps: Whether the steps that are reported there count from 0 again, in a
+                new folder; nothing else is reset.
+            progress_bar: Whether to show progress.
+            total_episodes: How many episodes, in place of steps.
+            run_folder: A path for a new run, or an opened `RunFolder`.
+            eval_env: An environment of its own for evaluation, or an id.
+            eval_freq: Steps between evaluations, 0: never.
+            n_eval_episodes: Episodes of an evaluation.
+            log_freq: Steps between rows of the log.
+            checkpoint_freq: Steps between checkpoints in the run folder.
+            checkpoint_steps: Steps whose checkpoints are kept for good.
+            tensorboard: Whether to write TensorBoard's files into the run folder.
+            max_episode_steps: Where longer episodes are ended as time-outs.
+            success_key: The entry of `info` that says whether an episode was solved; by default
+                "is_success", then "success".
+            training_state: What the checkpoint of a resumed run kept.
+
+        Returns:
+            The agent itself.
         """
         if self.env is None:
-            raise ValueError("this agent has no environment to learn in: call set_env(env) first")
+            raise ValueError("expected an environment to learn in: call set_env(env) first")
         train(
             self,
             self.env,
             total_timesteps=total_timesteps,
             total_episodes=total_episodes,
             callback=callback,
+            log_interval=log_interval,
+            tb_log_name=tb_log_name,
+            reset_num_timesteps=reset_num_timesteps,
             progress_bar=progress_bar,
-            **options,
+            verbose=self.verbose,
+            tensorboard_log=self.tensorboard_log,
+            run_folder=run_folder,
+            eval_env=eval_env,
+            eval_freq=eval_freq,
+            n_eval_episodes=n_eval_episodes,
+            log_freq=log_freq,
+            checkpoint_freq=checkpoint_freq,
+            checkpoint_steps=checkpoint_steps,
+            tensorboard=tensorboard,
+            max_episode_steps=max_episode_steps,
+            success_key=success_key,
+            training_state=training_state,
         )
         return self
 
@@ -433,8 +671,19 @@ class MemoryAgent(ABC):
 
     # -- description ---------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        rows = sum(len(memory) for memory in self.memories.values())
+        return (
+            f"{type(self).__name__}(env={describe_env(self.env)}, seed={self.seed}, {rows:,} rows, "
+            f"{self.num_timesteps:,} steps)"
+        )
+
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again."""
+        """All settings, as JSON: what makes the agent again.
+
+        Returns:
+            The settings by name.
+        """
         values = {name: getattr(self, name) for name in settings_of(type(self))}
         return {
             name: value.config() if hasattr(value, "config") else _plain(value)
@@ -443,11 +692,26 @@ class MemoryAgent(ABC):
 
     @classmethod
     def from_config(cls, env: Any, config: Mapping[str, Any]) -> Self:
-        """Make an agent from its `config`."""
+        """Make an agent from its `config`.
+
+        Args:
+            env: What the constructor takes.
+            config: The settings by name.
+
+        Returns:
+            The agent, without experience.
+        """
         return cls(env, **config)
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
-        """Log entries: gauges, and ratios from the counts summed up since the last."""
+        """The agent's own entries of the log.
+
+        Args:
+            totals: The counts of the episodes since the last row.
+
+        Returns:
+            Values by name.
+        """
         return {
             "memory/size": float(sum(len(memory) for memory in self.memories.values())),
             "memory/hit_rate": ratio(totals, "hits", "writes"),
@@ -460,7 +724,11 @@ class MemoryAgent(ABC):
         }
 
     def gauges(self) -> dict[str, Any]:
-        """One or two numbers for the progress bar."""
+        """One or two numbers for the progress bar.
+
+        Returns:
+            Numbers by name.
+        """
         return {"memory": sum(len(memory) for memory in self.memories.values())}
 
     def warm_up(self) -> None:
@@ -484,7 +752,11 @@ class MemoryAgent(ABC):
             EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
 
     def warm_up_config(self) -> dict[str, Any]:
-        """Settings of an agent with which everything is called: it begins without keys."""
+        """Settings with which `warm_up` calls everything: its agent begins without keys.
+
+        Returns:
+            The settings by name.
+        """
         config = self.config()
         if "embedding" in config:
             config["embedding"] = {"name": "frozen_normalizer", "n_steps": 2}
@@ -493,7 +765,11 @@ class MemoryAgent(ABC):
     # -- files ---------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, Any]:
-        """The counters at the last boundary, as a file keeps them."""
+        """The counters at the last boundary, as a file keeps them.
+
+        Returns:
+            The counters by name.
+        """
         boundary = self._boundary or self._take_boundary()
         dropped = 0 if self._boundary else len(self._open)
         return {
@@ -504,40 +780,64 @@ class MemoryAgent(ABC):
         }
 
     def restore_counters(self, counters: Mapping[str, Any]) -> None:
-        """Take over the counters of a file."""
+        """Take over the counters of a file.
+
+        Args:
+            counters: The counters by name.
+        """
         self.num_timesteps = counters["num_timesteps"]
         self.n_episodes = counters["n_episodes"]
         self.n_dropped_episodes = counters["n_dropped_episodes"]
         self._next_episodes = {int(key): n for key, n in counters["next_episodes"].items()}
 
     def embedding_state(self) -> Arrays:
-        """What the embedding knew at the last boundary."""
+        """What the embedding had learned at the last boundary.
+
+        Returns:
+            Its arrays by name.
+        """
         return self._boundary.embedding if self._boundary else self.embedding.state()
 
     def save(self, path: str | PathLike[str], training: Mapping[str, Any] | None = None) -> None:
         """Write everything that is known to one file: the state at the last episode boundary.
 
         Args:
-            path: The file; an older file of that name is replaced as a whole.
-            training: JSON that is kept beside it for whoever resumes a run.
+            path: The file, .scrub or .zip; without a suffix .scrub is added. An older file of that
+                name is replaced as a whole.
+            training: JSON that is kept in the file for a resumed run.
         """
-        save_agent(self, path, training)
+        save_agent(self, path_to_save(path), training)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        env: Environment | None = None,
+        device: str = "auto",
+        *,
+        verbose: int = 0,
+        tensorboard_log: Folder | None = None,
+    ) -> Self:
         """Read a saved agent.
 
         Args:
-            path: A file of `save`.
+            path: A file of `save`; its suffix, .scrub or .zip, may be left out.
             env: The environment to learn in; none is needed to predict.
+            device: As in the constructor.
+            verbose: As in the constructor.
+            tensorboard_log: As in the constructor.
 
         Returns:
             The agent as it was saved.
 
         Raises:
             ArchiveError: If the file is damaged, foreign, or contradicts itself.
+            FileNotFoundError: If there is no such file.
         """
-        agent: Self = load_agent(cls, path)
+        chosen = {"verbose": verbose, "tensorboard_log": tensorboard_log, "device": device}
+        check_conveniences(cls, chosen)
+        agent: Self = load_agent(cls, path_to_load(path))
+        vars(agent).update(chosen)
         if env is not None:
             agent.set_env(env)
         return agent
@@ -553,6 +853,7 @@ def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:
+    """The ratio of two counts; NaN if the second is 0."""
     count = totals.get(whole, 0.0)
     return totals.get(part, 0.0) / count if count else float("nan")
 

@@ -1,9 +1,9 @@
 """Continuous Episodic Control (Yang, Moerland, Preuss and Plaat, 2023), Section IV, Algorithm 1.
 
-A table of (state, action, return). To act: the k nearest stored states, of them those within n*d,
-one of their actions by a softmax over the returns (Eq. 5), with probability epsilon some Gaussian
-noise. After each episode, backwards: what is far from everything known is added, what is better
-than what is known replaces it (Eqs. 3 and 4). No network, no gradient.
+A table of (state, action, return). To act, find the k nearest stored states within n*d, sample one
+of their actions by a softmax over the returns (Eq. 5), and with probability epsilon add Gaussian
+noise. After each episode, go through it backwards: a state far from all stored states is added, and
+a higher return replaces a lower one (Eqs. 3 and 4). No network, no gradient.
 """
 
 import difflib
@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.base import MemoryAgent
+from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -152,7 +152,8 @@ class CEC(MemoryAgent):
     taken literally; see `preset`.
 
     Args:
-        env: A Gymnasium environment or vector environment, or an id.
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
+            id.
         n_neighbors: neighbours asked for a decision, the paper's k
         temperature: of the softmax over the neighbours' values, tau
         noise_std: of the exploring noise, in an action box scaled to [-1, 1], sigma
@@ -164,14 +165,17 @@ class CEC(MemoryAgent):
         embedding: how an observation becomes a key; the observation itself by default
         exploration: noise adds noise to the action (the paper), uniform takes a uniform one
         recency: what makes a row recent: write, hit or never
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
+        device: accepted as in Stable-Baselines3; memory agents run on the CPU
     """
 
     name = "cec"
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 10))] = 5,
         temperature: Annotated[float, Range(0, above=True, tune=(0.01, 10), log=True)] = 1.0,
@@ -184,7 +188,10 @@ class CEC(MemoryAgent):
         embedding: Embedding | None = None,
         exploration: Literal["noise", "uniform"] = "noise",
         recency: Literal["write", "hit", "never"] = "write",
-        seed: int = 0,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: Folder | None = None,
+        device: str = "auto",
     ) -> None:
         super().__init__(env, locals())
         self._scale_check = ScaleCheck()
@@ -207,6 +214,7 @@ class CEC(MemoryAgent):
         return {"memory": memory}
 
     def memory_changed(self) -> None:
+        """Collect the arrays and settings that every decision needs."""
         memory, codec = self.memory, self.codec
         self._kernel = without_dispatch(select_actions)
         self._tree = tuple(memory.tree.arrays)
@@ -245,11 +253,21 @@ class CEC(MemoryAgent):
         return Learned(self.write(experience.keys[::-1], returns[::-1], experience.actions[::-1]))
 
     def write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[np.int8]:
-        """The one line where the memory is written; returns the outcome of each write."""
+        """The one line where the memory is written.
+
+        Args:
+            keys: (n, D): the keys, in the order in which they are written.
+            values: (n,): the return of each step.
+            actions: (n, A): the action of each step.
+
+        Returns:
+            The outcome of each write.
+        """
         return self.memory.write_many(keys, values, action=actions)[1]
 
     @classmethod
     def preset(cls, task: str, name: str) -> dict[str, Any]:
+        """The paper's settings for a task; see the function `preset`."""
         return preset(task, name)
 
     def watch(self, experience: Experience) -> None:
@@ -260,6 +278,7 @@ class CEC(MemoryAgent):
         self._scale_check.add(distances, self.radius, len(searched))
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+        """The exploration rate, and what every agent logs."""
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             **super().metrics(totals),

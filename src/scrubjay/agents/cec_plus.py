@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.base import MemoryAgent
+from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -364,7 +364,8 @@ class CECPlus(MemoryAgent):
     with goals the difference of desired and achieved goal.
 
     Args:
-        env: A Gymnasium environment or vector environment, or an id.
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
+            id.
         n_neighbors: neighbours asked for a decision
         temperature: of the softmax over the neighbours' values
         temperature_unit: return, or best: the temperature is a share of the best neighbour's value
@@ -385,7 +386,10 @@ class CECPlus(MemoryAgent):
         stitching: whether steps take over what neighbours of the next state promise
         correction: the share by which a followed row's value moves to what it led to
         timeouts: end, or continue: all would go on as in the last tenth
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
+        device: accepted as in Stable-Baselines3; memory agents run on the CPU
     """
 
     name = "cec-plus"
@@ -393,7 +397,7 @@ class CECPlus(MemoryAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         *,
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(5, 40))] = 20,
         temperature: Annotated[float, Range(0, above=True, tune=(0.001, 1), log=True)] = 0.02,
@@ -406,8 +410,7 @@ class CECPlus(MemoryAgent):
         epsilon: float | tuple[float, float, int] | LinearSchedule = 0.05,
         epsilon_spread: Annotated[float, Range(1, tune=(1, 40))] = 20.0,
         capacity: Annotated[int, Range(1, 2**31 - 1)] = 1_000_000,
-        embedding: Embedding | None = None,
-        periodic: Sequence[int] = (),
+        embedding: Embedding | None = None, periodic: Sequence[int] = (),
         exploration: Literal["uniform", "noise"] = "uniform",
         recency: Literal["write", "hit", "never"] = "write",
         hold: Annotated[int, Range(1, 2**31 - 1, tune=(1, 200), log=True)] = 100,
@@ -416,8 +419,9 @@ class CECPlus(MemoryAgent):
         stitching: bool = True,
         correction: Annotated[float, Range(0, 1, tune=(0, 1))] = 0.3,
         timeouts: Literal["continue", "end"] = "continue",
-        seed: int = 0,
-    ) -> None:
+        seed: int | None = None,
+        verbose: int = 0, tensorboard_log: Folder | None = None, device: str = "auto",
+    ) -> None:  # fmt: skip
         super().__init__(env, locals())
         if self.stitching and self.gamma == 1:
             # a state that is met again would promise itself one reward more, for ever

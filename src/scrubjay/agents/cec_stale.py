@@ -1,11 +1,11 @@
-"""CEC with the stale index of its first published code: a cause to measure, not a way to go.
+"""CEC with the stale index of its first published code, to measure what that index costs.
 
-There the search tree is built anew after each episode, so that while an episode is written every
-look-up sees the rows of the episodes before it and none of its own. Its close states are all stored
-one by one where a living index merges them, and several of them can hit the same old row in turn.
-`benchmarks/peers/published_design.py` has that design whole, with its cost; this one has its memory
-at the speed of `CEC`. (Its eviction, which mixes rows up, is left out: a full memory appends by
-giving the oldest rows away.)
+The published code rebuilds its search tree after each episode. While an episode is written, every
+look-up sees the rows of earlier episodes and none of its own: close states of one episode are all
+stored where an index that is up to date merges them, and several of them can replace the same old
+row in turn. `benchmarks/peers/published_design.py` contains that whole design and its cost; this
+class has its memory at the speed of `CEC`. Its eviction, which mixes up rows, is left out: a full
+memory replaces its oldest rows.
 """
 
 from typing import Any
@@ -23,6 +23,7 @@ class StaleIndexCEC(CEC):
     name = "cec-stale"
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
+        """One memory that appends rows instead of merging them."""
         memory = EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
@@ -34,4 +35,5 @@ class StaleIndexCEC(CEC):
         return {"memory": memory}
 
     def write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[np.int8]:
+        """Write against the rows that were there before the episode."""
         return self.memory.write_stale(keys, values, action=actions)[1]

@@ -1,7 +1,9 @@
 """Agents as files: one archive of plain arrays and a JSON manifest, checked when it is read."""
 
+import zipfile
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 Arrays = dict[str, npt.NDArray[Any]]
 
 KIND = "agent"
-# What a manifest that contradicts itself can provoke, whatever was put where.
+SUFFIXES = (".scrub", ".zip")
+# The errors that a manifest with wrong entries can cause.
 ODD = (
     LookupError,
     TypeError,
@@ -56,8 +59,48 @@ def save_agent(
     write_archive(path, manifest, arrays)
 
 
+def path_to_save(path: str | PathLike[str]) -> Path:
+    """Where an agent is saved: a name without a suffix gets .scrub."""
+    file = Path(path)
+    return file if file.suffix else file.with_name(f"{file.name}.scrub")
+
+
+def path_to_load(path: str | PathLike[str]) -> Path:
+    """The file of a saved agent, whose suffix may be left out, or be the other of .scrub and .zip.
+
+    Raises:
+        FileNotFoundError: If there is none of them.
+    """
+    file = Path(path)
+    names = [file, *(file.with_name(file.name + suffix) for suffix in SUFFIXES)]
+    if file.suffix in SUFFIXES:
+        names += [file.with_suffix(suffix) for suffix in SUFFIXES]
+    found = [name for name in names if name.is_file()]
+    if not found:
+        raise FileNotFoundError(f"expected a saved agent, got {file}, which does not exist")
+    return found[0]
+
+
+def check_own(path: str | PathLike[str]) -> None:
+    """Refuse a model of Stable-Baselines3, which is a zip too.
+
+    Raises:
+        ArchiveError: If the file is one.
+    """
+    if not zipfile.is_zipfile(path):
+        return  # `read_archive` says what it is
+    with zipfile.ZipFile(path) as archive:
+        if "_stable_baselines3_version" in archive.namelist():
+            raise ArchiveError(
+                f"cannot load {path}: expected an agent saved by this class, got a model of "
+                f"Stable-Baselines3; load it with its own class, such as "
+                f'stable_baselines3.SAC.load("{path}")'
+            )
+
+
 def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
     """Read an agent of the class `cls`, or of a class below it, without an environment."""
+    check_own(path)
     manifest, arrays = read_archive(path, KIND)
     try:
         name, config = upgraded(manifest["agent"], manifest["config"])
@@ -72,7 +115,7 @@ def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
 
 
 def read_training(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a checkpoint keeps for whoever resumes its run."""
+    """What a checkpoint keeps for a resumed run."""
     return dict(read_archive(path, KIND)[0].get("training", {}))
 
 

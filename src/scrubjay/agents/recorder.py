@@ -1,13 +1,12 @@
-"""Episodes as they are lived: observations in, actions out, and in the end an `Experience`.
+"""Recording episodes: observations in, actions out, and at the end an `Experience`.
 
-An `EpisodeRecorder` has a lane for each environment that is stepped together. Whatever the method
-is, it flattens and embeds the observations, draws the random numbers, keeps what was seen, done and
-earned, and hands whole episodes over. The method only decides, for all lanes in one compiled call,
-and learns.
+An `EpisodeRecorder` has one lane per environment. For every method it flattens and embeds the
+observations, draws the random numbers, stores keys, actions and rewards, and passes finished
+episodes on. The method only decides, for all lanes in one compiled call, and learns.
 
-What an episode records is settled when it begins: keys, if the embedding gives keys by then, or
-else the observations themselves, of which the keys are made later. So when an embedding becomes
-ready while other episodes are open, nothing changes for those.
+What an episode records is fixed when it begins: keys if the embedding is ready, otherwise the
+observations themselves, which are embedded later. An embedding that becomes ready while other
+episodes are open therefore changes nothing for those.
 """
 
 import math
@@ -40,16 +39,25 @@ class Choice(IntEnum):
     UNIFORM = 2
     NO_NEIGHBOR = 3
     HELD = 4
-    """An exploratory action that goes on."""
+    """An exploratory action that is repeated."""
     GIVEN = 5
-    """Chosen by somebody else and given to `record`."""
+    """Chosen outside the agent and passed to `record`."""
 
 
 N_CHOICES = len(Choice)
 
 
 class Step(NamedTuple):
-    """The present step of one lane, for methods that decide in plain Python: write into it."""
+    """The current step of one lane, for methods that decide in plain Python: write into it.
+
+    Attributes:
+        key: (D,): the key of the observation.
+        action: (A,): write the action here.
+        numbers: Write the nearest distance, its weight and your own notes here.
+        trace: Write the `Choice` and your own notes here.
+        draws: The random numbers of this step, uniform ones first, then normal ones.
+        scale: By how much this episode multiplies the exploration rate.
+    """
 
     key: npt.NDArray[np.float32]
     action: npt.NDArray[np.float32]
@@ -72,19 +80,22 @@ class Lanes(NamedTuple):
     trace: npt.NDArray[np.int64]
     """(L, T, m): where the action came from, a `Choice`, then what else the method notes."""
     draws: Floats
-    """(L, BLOCK, w): random numbers of the present steps: uniform ones, then normal ones."""
+    """(L, BLOCK, w): random numbers of the current steps: uniform ones, then normal ones."""
     state: npt.NDArray[np.int64]
     """(L, 4): see `DECIDES`, `STEP`, `HELD` and `NUMBER`."""
     scales: Floats
     """(L,): how many times the exploration rate each episode has."""
 
     def steps(self, keys: Floats) -> Iterator[Step]:
-        """The present step of each lane that is to be decided, its key stored and its notes empty.
+        """The current step of each lane that must decide, its key stored and its notes empty.
 
         For methods that decide in plain Python, lane by lane.
 
         Args:
             keys: (L, D): the key of each lane's observation.
+
+        Yields:
+            The current step of the next lane.
 
         Raises:
             ValueError: If a key is not finite.
@@ -100,8 +111,8 @@ class Lanes(NamedTuple):
             yield Step(key, action, numbers, trace, draws, scale)
 
 
-# Columns of `Lanes.state`: whether the lane is to be decided now, its step, how many steps an
-# exploratory action still lasts, and the episode's number.
+# Columns of `Lanes.state`: whether the lane must decide now, its step, how many more steps an
+# exploratory action is repeated, and the episode's number.
 DECIDES, STEP, HELD, NUMBER = range(4)
 # The first columns of `Lanes.trace` and `Lanes.numbers`.
 CHOICE = 0
@@ -109,7 +120,14 @@ DISTANCE, WEIGHT = 0, 1
 
 
 class Notes(NamedTuple):
-    """How many random numbers a method needs for a step, and how many notes it takes."""
+    """How many random numbers a method needs per step, and how many notes it stores.
+
+    Attributes:
+        uniforms: Uniform random numbers.
+        normals: Normal random numbers.
+        trace: Integers in `Experience.trace`.
+        numbers: Floats in `Experience.numbers`.
+    """
 
     uniforms: int
     normals: int = 0
@@ -118,7 +136,18 @@ class Notes(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """A finished episode, a row for each step."""
+    """A finished episode, one row per step.
+
+    Attributes:
+        keys: (n, D): the key of each observation.
+        actions: (n, A): the executed actions, as they are stored.
+        rewards: (n,): the rewards.
+        trace: (n, m): where each action came from, a `Choice`, then the method's own notes.
+        numbers: (n, m): the nearest distance, its weight, then the method's own notes.
+        terminated: False if the episode was truncated, by a time limit for example.
+        decided: Whether the actions were decided from the memory; otherwise the notes are
+            meaningless.
+    """
 
     keys: npt.NDArray[Any]
     actions: npt.NDArray[np.float32]
@@ -126,13 +155,11 @@ class Experience(NamedTuple):
     trace: npt.NDArray[np.int64]
     numbers: Floats
     terminated: bool
-    """False if the episode was cut off, by a time limit for example."""
     decided: bool
-    """Whether its actions were decided from the memory; otherwise the notes mean nothing."""
 
 
 class HeldEpisode(NamedTuple):
-    """An episode that waits for the embedding to become ready."""
+    """An episode recorded before the embedding was ready; it is learned later."""
 
     vectors: Floats
     actions: npt.NDArray[np.float32]
@@ -141,16 +168,16 @@ class HeldEpisode(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What became of an episode in the memory."""
+    """What writing an episode changed in the memory."""
 
     outcomes: npt.NDArray[np.int8]
     """The outcome of each write."""
     n_repeated: int = 0
-    """Steps that were not written because they repeated what is remembered."""
+    """Steps that were not written because they repeated a stored row."""
 
 
 class Method(Protocol):
-    """What a recorder needs to know of a method; `MemoryAgent` is one."""
+    """What a recorder needs from a method; `MemoryAgent` provides it."""
 
     seed: int
     num_timesteps: int
@@ -186,13 +213,13 @@ class Method(Protocol):
 
 
 class EpisodeRecorder:
-    """The open episodes of one or several environments, a lane for each.
+    """The open episodes of one or several environments, one lane each.
 
     Args:
         method: The agent that decides and learns.
-        environments: The number of each lane's environment, which decides its random numbers.
-        batched: Whether observations come as a stack of all lanes, as vector environments give
-            them; otherwise there is one lane and a single observation.
+        environments: The number of each lane's environment, which determines its random numbers.
+        batched: Whether observations are stacked over lanes, as in a vector environment;
+            otherwise there is one lane and a single observation.
     """
 
     def __init__(
@@ -239,7 +266,14 @@ class EpisodeRecorder:
     # -- begin ---------------------------------------------------------------------------------
 
     def begin(self, lane: int = 0) -> int:
-        """Open the next episode of a lane; returns its number, which decides its random numbers."""
+        """Begin the next episode of a lane.
+
+        Args:
+            lane: The lane.
+
+        Returns:
+            The episode's number, which determines its random numbers.
+        """
         method, state = self._method, self._lanes.state
         environment = self._environments[lane]
         number = method.open_episode(environment)
@@ -262,10 +296,10 @@ class EpisodeRecorder:
 
         Args:
             observation: The observation, or the stack of all lanes' observations.
-            lanes: Those that are to act, if not all whose episode is open.
+            lanes: A mask of the lanes that act; all with an open episode by default.
 
         Returns:
-            The action, or the stack of all lanes' actions; those of other lanes mean nothing.
+            The action, or the stack of all lanes' actions; those of idle lanes are meaningless.
         """
         if self._batched:
             return self._act_together(observation, lanes)
@@ -307,7 +341,7 @@ class EpisodeRecorder:
             raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
 
     def _act_one_by_one(self, active: npt.NDArray[np.intp]) -> None:
-        """Where some lanes wait or do not decide yet."""
+        """Act when some lanes are idle or do not decide from the memory yet."""
         state = self._lanes.state
         for lane in active:
             self._embed(lane, self._vectors[lane])
@@ -319,7 +353,7 @@ class EpisodeRecorder:
             self._decide(self._keys)
 
     def _act_at_random(self, lane: int) -> None:
-        """Uniform actions, until there is something to decide with."""
+        """A uniform action, as long as the memory cannot decide."""
         lanes, method = self._lanes, self._method
         step = lanes.state[lane, STEP]
         row = self._keys[lane] if self._has_keys[lane] else self._vectors[lane]
@@ -360,7 +394,7 @@ class EpisodeRecorder:
     # -- steps ---------------------------------------------------------------------------------
 
     def _prepare_steps(self) -> None:
-        """Blocks of random numbers for the open lanes that have come to the end of theirs."""
+        """Draw a block of random numbers for the open lanes that have used up theirs."""
         self._until_block -= 1
         if self._until_block > 0:
             return
@@ -370,7 +404,7 @@ class EpisodeRecorder:
         self._until_block = int(left[self._open].min(initial=BLOCK))
 
     def _prepare_step(self, lane: int) -> None:
-        """At the start of every block of steps: room for it, and its random numbers."""
+        """At the start of every block of steps: make room for it and draw its random numbers."""
         if self._drawn[lane] == self._length:
             self._grow()
         self._drawn[lane] += BLOCK
@@ -392,11 +426,11 @@ class EpisodeRecorder:
         self._view_lane()
 
     def record(self, reward: Any, lanes: npt.NDArray[np.bool_] | None = None) -> None:
-        """Take the reward of the action just decided, or those of all lanes.
+        """Record the reward of the last action, or the rewards of all lanes.
 
         Args:
             reward: A finite number, or one for each lane.
-            lanes: Those that acted, if not all whose episode is open.
+            lanes: A mask of the lanes that acted; all with an open episode by default.
         """
         if not self._batched:
             if not math.isfinite(reward):
@@ -418,7 +452,7 @@ class EpisodeRecorder:
         self._method.num_timesteps += len(active)
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
-        """Say which action was executed; if it is the one just decided, nothing changes."""
+        """Record that another action was executed; nothing changes if it is the one decided."""
         lanes = self._lanes
         step = lanes.state[lane, STEP]
         executed = self._codec.encode(action)
@@ -432,18 +466,18 @@ class EpisodeRecorder:
     # -- finish --------------------------------------------------------------------------------
 
     def finish(self, observation: Any, terminated: bool = True, lane: int = 0) -> dict[str, float]:
-        """Learn from a lane's whole episode, and close it.
+        """Learn from a lane's finished episode and close it.
 
         Everything is computed and checked first, then written, then the episode is closed: an error
         before the write leaves memory and counters as they were when the episode began.
 
         Args:
             observation: The last observation, after the last action.
-            terminated: False if the episode was cut off, by a time limit for example.
-            lane: The environment's number.
+            terminated: False if the episode was truncated, by a time limit for example.
+            lane: The lane of the episode.
 
         Returns:
-            Counts of what was decided and written, which are summed up for the log.
+            Counts of decisions and writes, which the log sums up.
         """
         method = self._method
         self._observe(lane, observation)
@@ -467,7 +501,7 @@ class EpisodeRecorder:
         return float(np.add.accumulate(rewards)[-1]) if len(rewards) else 0.0
 
     def experience(self, lane: int = 0) -> Experience:
-        """The open episode of a lane so far, as views: copy what must outlast the episode."""
+        """The open episode of a lane so far, as views: copy what you need after the episode."""
         return self._experience(lane, terminated=True)
 
     def _experience(self, lane: int, terminated: bool) -> Experience:
@@ -495,9 +529,13 @@ class EpisodeRecorder:
 
 
 class Episode:
-    """One episode for people who drive their own loop: `act`, `record`, and in the end `finish`.
+    """One episode of a loop of your own: `act` and `record` in turn, then `finish`.
 
-    Made by `agent.begin_episode()`.
+    Created by `agent.begin_episode()`.
+
+    Args:
+        method: The agent that decides and learns.
+        environment: A number for each place where episodes run at the same time.
     """
 
     def __init__(self, method: Method, environment: int = 0) -> None:
@@ -506,13 +544,13 @@ class Episode:
         self.number = self._recorder.begin()
 
     def act(self, observation: Any) -> Any:
-        """Decide in this observation.
+        """Choose an action for an observation.
 
         Args:
-            observation: As the agent's observation space has it.
+            observation: An element of the agent's observation space.
 
         Returns:
-            The action, as the agent's action space has it.
+            An element of the agent's action space.
         """
         self._expect("act")
         action = self._recorder.act(observation)
@@ -520,11 +558,11 @@ class Episode:
         return action
 
     def record(self, reward: float, action: Any = None) -> None:
-        """Take the reward of the action just decided.
+        """Record the reward of the last action.
 
         Args:
             reward: A finite number.
-            action: The action that was executed, if it was another one than `act` returned.
+            action: The executed action, if it differs from the one `act` returned.
         """
         self._expect("record")
         if action is not None:
@@ -533,14 +571,17 @@ class Episode:
         self._next = "act"
 
     def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
-        """Learn from the whole episode.
+        """Learn from the finished episode.
 
         Args:
             observation: The last observation, after the last action.
-            terminated: False if the episode was cut off, by a time limit for example.
+            terminated: False if the episode was truncated, by a time limit for example.
 
         Returns:
-            Counts of what was decided and written.
+            Counts of decisions and writes.
+
+        Raises:
+            RuntimeError: If nothing was recorded, or the last action has no reward yet.
         """
         if self._recorder.length() == 0:
             raise RuntimeError("expected at least one act and record before finish, got none")
@@ -551,11 +592,11 @@ class Episode:
 
     @property
     def experience(self) -> Experience:
-        """What was recorded so far, as views: copy what must outlast the episode."""
+        """What was recorded so far, as views: copy what you need after the episode."""
         return self._recorder.experience()
 
     def _expect(self, call: str) -> None:
-        """Refuse calls in another order: act and record in turn, then finish once."""
+        """Check the order of calls: act and record in turn, then finish once."""
         if self._next == "nothing":
             raise RuntimeError("this episode is finished: call begin_episode for the next one")
         if call != self._next:
@@ -578,6 +619,7 @@ def sample_actions(method: Method, keys: Floats, rng: np.random.Generator) -> An
 
 
 def empty_lanes(method: Method, n_lanes: int, n_steps: int) -> Lanes:
+    """Buffers for that many lanes and steps."""
     notes, shape = method.notes, (n_lanes, n_steps)
     return Lanes(
         keys=np.zeros((*shape, method.embedding.key_dim), np.float32),
@@ -620,7 +662,9 @@ def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, flo
     choices = np.zeros(N_CHOICES, np.int64)
     distance, weight = 0.0, 0.0
     for t in range(len(trace)):
-        choices[min(max(trace[t, CHOICE], 0), N_CHOICES - 1)] += 1  # whatever a method wrote there
+        choices[min(max(trace[t, CHOICE], 0), N_CHOICES - 1)] += (
+            1  # a method may write anything there
+        )
         if numbers[t, WEIGHT] > 0.0:
             distance += numbers[t, WEIGHT] * numbers[t, DISTANCE]
             weight += numbers[t, WEIGHT]
@@ -628,7 +672,7 @@ def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, flo
 
 
 def count_outcomes(learned: list[Learned]) -> dict[str, float]:
-    """What became of an episode's steps, and of those that waited for it, in the memory."""
+    """The outcomes of all writes of an episode, and of those learned together with it."""
     outcomes = np.concatenate([np.zeros(0, np.int8), *(each.outcomes for each in learned)])
     written = np.bincount(outcomes.astype(np.int64), minlength=len(Outcome))
     return {

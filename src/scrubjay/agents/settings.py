@@ -19,7 +19,7 @@ import numpy as np
 from scrubjay.agents.schedules import LinearSchedule, as_schedule
 from scrubjay.embedding import Embedding, load_embedding
 
-NOT_SETTINGS = ("self", "env", "verbose")
+NOT_SETTINGS = ("self", "env", "verbose", "tensorboard_log")
 NO_DEFAULT = inspect.Parameter.empty
 
 
@@ -144,6 +144,7 @@ def _own_settings(cls: type[Any]) -> dict[str, Setting]:
     hints = typing.get_type_hints(function, include_extras=True)
     helps = argument_help(f"{cls.__doc__ or ''}\n{function.__doc__ or ''}")
     parameters = inspect.signature(function).parameters.values()
+    others = {*NOT_SETTINGS, *getattr(cls, "conveniences", ())}
     return {
         parameter.name: Setting(
             parameter.name,
@@ -152,7 +153,7 @@ def _own_settings(cls: type[Any]) -> dict[str, Setting]:
             helps.get(parameter.name, ""),
         )
         for parameter in parameters
-        if parameter.name not in NOT_SETTINGS
+        if parameter.name not in others
         and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     }
 

@@ -1,14 +1,14 @@
 """The curves of many seeds, lined up: a matrix of seeds x steps for each method and task."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import METRICS, Array, RunData
+from scrubjay.analysis.results import Cell, Row
 from scrubjay.analysis.statistics import Efficiency, sample_efficiency
 from scrubjay.training.errors import RunError
 from scrubjay.training.tables import column
@@ -38,7 +38,7 @@ def evaluation_curve(group: Group, metric: str = "success") -> Curve:
     and the curve's notes say so.
     """
     if metric not in METRICS:
-        raise ValueError(f"one of {', '.join(METRICS)} was expected, {metric!r} came")
+        raise ValueError(f"expected a metric of {', '.join(METRICS)}, got {metric!r}")
     series = [(run.evaluations.timesteps, run.evaluations.metric(metric)) for run in group.runs]
     return _aligned(group, metric, series)
 
@@ -61,8 +61,8 @@ def one_task(items: Iterable[RunData | Curve]) -> str:
     tasks = sorted({item.task for item in items})
     if len(tasks) != 1:
         raise RunError(
-            f"runs of one task were expected, {len(tasks)} tasks came ({', '.join(tasks)}): "
-            "make one plot for each"
+            f"expected runs of one task, got {len(tasks)} tasks ({', '.join(tasks)}); make one "
+            "plot for each"
         )
     return tasks[0]
 
@@ -88,11 +88,11 @@ def band_of(found: Efficiency, band: str) -> tuple[Array, Array, Array] | None:
     return found.mean, found.mean - found.standard_error, found.mean + found.standard_error
 
 
-def tidy_rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+def tidy_rows(curves: Sequence[Curve]) -> list[Row]:
     """Everything a figure shows, one row per method, seed and step; "all" rows are summaries."""
-    rows = []
+    rows: list[Row] = []
     for curve in curves:
-        head = {"task": curve.task, "method": curve.label, "metric": curve.metric}
+        head: Row = {"task": curve.task, "method": curve.label, "metric": curve.metric}
         rows += [
             {**head, "seed": seed, "step": int(step), "value": float(value)}
             for seed, values in zip(curve.seeds, curve.values, strict=True)
@@ -102,7 +102,68 @@ def tidy_rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
     return rows
 
 
-def _summary_rows(curve: Curve) -> list[dict[str, Any]]:
+def curves_of(rows: Iterable[Row]) -> list[Curve]:
+    """The curves that `tidy_rows` made rows of.
+
+    Args:
+        rows: The rows of a stored figure; summaries and the paper's values among them are skipped.
+
+    Returns:
+        One curve for each task, method and metric, in the order of the rows.
+    """
+    found: dict[tuple[Cell, Cell, Cell], dict[int, list[Row]]] = {}
+    for row in rows:
+        if isinstance(row["seed"], int):
+            key = (row["method"], row["task"], row["metric"])
+            found.setdefault(key, {}).setdefault(row["seed"], []).append(row)
+    return [
+        Curve(
+            label=str(label),
+            task=str(task),
+            metric=str(metric),
+            steps=_column(next(iter(seeds.values())), "step"),
+            values=np.stack([_column(of_seed, "value") for of_seed in seeds.values()]),
+            seeds=tuple(seeds),
+        )
+        for (label, task, metric), seeds in found.items()
+    ]
+
+
+def coincidences(curves: Sequence[Curve], band: str = "standard error") -> list[int]:
+    """For each curve, with how many of those before it its line coincides at most steps.
+
+    Lines that coincide hide each other unless they are drawn with dashes.
+
+    Args:
+        curves: Curves in the order in which they are drawn.
+        band: Which line is drawn, as in `band_of`.
+
+    Returns:
+        A count for each curve.
+    """
+    lines = [dict(zip(curve.steps, _middle(curve, band), strict=True)) for curve in curves]
+    return [
+        sum(_coincide(mine, other) for other in lines[:place]) for place, mine in enumerate(lines)
+    ]
+
+
+def _middle(curve: Curve, band: str) -> Array:
+    found = band_of(summary(curve), band)
+    return summary(curve).mean if found is None else found[0]
+
+
+def _coincide(mine: Mapping[float, float], other: Mapping[float, float]) -> bool:
+    shared = mine.keys() & other.keys()
+    size = max(map(abs, (*mine.values(), *other.values())), default=0)
+    same = sum(abs(mine[step] - other[step]) <= 0.01 * size for step in shared)
+    return 2 * same > len(shared) >= min(len(mine), len(other)) / 2
+
+
+def _column(rows: Sequence[Row], name: str) -> Array:
+    return np.array([row[name] for row in rows], dtype=np.float64)
+
+
+def _summary_rows(curve: Curve) -> list[Row]:
     found = summary(curve)
     if found.interval is None or found.standard_error is None:
         return []

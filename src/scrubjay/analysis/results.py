@@ -1,4 +1,4 @@
-"""Results on disk: with the numbers behind them and how they came to be, none ever lost."""
+"""Results on disk, with their numbers and their origin; earlier results are kept."""
 
 import csv
 import io
@@ -7,32 +7,91 @@ import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from scrubjay.training.run_folder import hardware, now, versions
+from scrubjay.training.errors import RunError
+from scrubjay.training.run_folder import hardware, now, read_json, versions
+
+Cell = str | int | float | None
+Row = dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a figure, and what its caption must say beside them.
+
+    Attributes:
+        rows: One dictionary for each row, by column; None where a cell is empty.
+        notes: Sentences for the caption, such as which runs are missing.
+    """
+
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
 
 
 def save_result(
-    stem: str | Path, contents: Mapping[str, bytes], rows: Sequence[Mapping[str, Any]], command: str
+    stem: str | Path,
+    contents: Mapping[str, bytes],
+    rows: Sequence[Mapping[str, object]],
+    command: str,
+    notes: Sequence[str] = (),
 ) -> list[Path]:
-    """As `save_figure`, for results of any kind: `contents` by suffix, beside .csv and .json."""
+    """Write a result of any kind, its numbers and its origin.
+
+    Each file appears whole or not at all. A result that is there already with other numbers is
+    first moved to `previous/<stem>.<time of it>.*`; with the same numbers it is replaced.
+
+    Args:
+        stem: The files' path without a suffix.
+        contents: The result itself, as bytes by suffix (".png", ".md").
+        rows: Its numbers, for stem.csv.
+        command: The command that made it, for stem.json.
+        notes: Sentences for a caption, for stem.json.
+
+    Returns:
+        The paths that were written.
+    """
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    contents = {**contents, ".csv": _csv(rows), ".json": _origin(command)}
+    contents = {**contents, ".csv": csv_bytes(rows), ".json": _origin(command, notes)}
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in contents}
-    unique = f".{secrets.token_hex(4)}.tmp"
-    temporary = {suffix: path.with_name(path.name + unique) for suffix, path in paths.items()}
-    for suffix, content in contents.items():
-        _write(temporary[suffix], content)
+    temporary = _write_temporary({paths[suffix]: c for suffix, c in contents.items()})
     if paths[".csv"].exists() and paths[".csv"].read_bytes() != contents[".csv"]:
         _keep_previous(stem, paths)
-    for suffix in contents:
-        temporary[suffix].replace(paths[suffix])
-    return list(paths.values())
+    return _rename(temporary)
 
 
-def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+def replace_pictures(stem: str | Path, pictures: Mapping[str, bytes]) -> list[Path]:
+    """Write a stored result's pictures again; its numbers and its origin stay as they are."""
+    stem = Path(stem)
+    files = {stem.with_name(stem.name + suffix): content for suffix, content in pictures.items()}
+    return _rename(_write_temporary(files))
+
+
+def read_table(stem: str | Path) -> Table:
+    """The numbers of a stored result.
+
+    Args:
+        stem: Its path without a suffix.
+
+    Returns:
+        Its rows, with numbers as numbers, and the notes of its caption.
+
+    Raises:
+        RunError: If stem.csv or stem.json is missing or is damaged.
+    """
+    stem = Path(stem)
+    path, origin = (stem.with_name(stem.name + suffix) for suffix in (".csv", ".json"))
+    for file in (path, origin):
+        if not file.exists():
+            raise RunError(f"expected a stored result with {file}, got no such file")
+    notes = read_json(origin).get("notes", [])
+    return Table(parse_csv(path.read_text(encoding="utf-8")), [str(note) for note in notes])
+
+
+def csv_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
+    """Rows as a CSV file; a column for every name that any row has."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -41,14 +100,58 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _origin(command: str) -> bytes:
+def parse_csv(text: str) -> list[Row]:
+    """The rows of a CSV file, with numbers as numbers and None for empty cells."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    return [{name: _cell(value) for name, value in row.items()} for row in reader]
+
+
+def number_of(cell: Cell) -> float:
+    """A cell that must hold a number.
+
+    Raises:
+        RunError: If it does not.
+    """
+    if isinstance(cell, int | float):
+        return float(cell)
+    raise RunError(f"expected a number in a stored result, got {cell!r}")
+
+
+def _cell(text: str) -> Cell:
+    if text == "":
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _origin(command: str, notes: Sequence[str]) -> bytes:
     origin = {
         "command": command,
         "written": now(),
+        **({"notes": list(notes)} if notes else {}),
         "versions": versions(),
         "hardware": hardware(),
     }
-    return (json.dumps(origin, indent=2) + "\n").encode()
+    return (json.dumps(origin, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _write_temporary(contents: Mapping[Path, bytes]) -> dict[Path, Path]:
+    """All files under temporary names first, so that none appears if one cannot be written."""
+    unique = f".{secrets.token_hex(4)}.tmp"
+    temporary = {path: path.with_name(path.name + unique) for path in contents}
+    for path, content in contents.items():
+        _write(temporary[path], content)
+    return temporary
+
+
+def _rename(temporary: Mapping[Path, Path]) -> list[Path]:
+    for path, written in temporary.items():
+        written.replace(path)
+    return list(temporary)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 
+from scrubjay.cli.layout import print_facts, wrapped
 from scrubjay.cli.main import refuse
 
 PARTS = {
@@ -17,16 +18,18 @@ PARTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay doctor`."""
     parser.epilog = (
         "example:\n  scrubjay doctor\n\nExits with 1 when something is known to be broken."
     )
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    refuse(unknown, arguments.flags)
+    """Print versions and known problems."""
+    refuse(unknown, arguments)
     versions = installed()
     print(f"scrubjay {versions['scrubjay']}, Python {platform.python_version()}")
-    print(f"  {'system':<12}{platform.platform()}")
+    facts = [("system", platform.platform())]
     for extra, packages in PARTS.items():
         found = [f"{name} {versions[name]}" for name in packages if name in versions]
         missing = [name for name in packages if name not in versions]
@@ -34,15 +37,17 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         if missing:
             line += f"{'; ' if found else ''}without {', '.join(missing)}"
             line += f' (pip install "scrubjay[{extra}]")'
-        print(f"  {extra:<12}{line}")
+        facts.append((extra, line))
+    print_facts(facts)
     problems = known_problems(versions)
     for problem in problems:
-        print(f"problem: {problem}")
+        print(wrapped(f"problem: {problem}", "", "  "))
     print("nothing known to be broken" if not problems else f"{len(problems)} known to be broken")
     return 1 if problems else 0
 
 
 def installed() -> dict[str, str]:
+    """The versions of the installed packages that scrubjay can use."""
     from importlib import metadata
 
     names = ["scrubjay", *(name for packages in PARTS.values() for name in packages)]
@@ -61,7 +66,7 @@ def known_problems(versions: Mapping[str, str]) -> list[str]:
     robotics, mujoco = versions.get("gymnasium-robotics"), versions.get("mujoco")
     if robotics and mujoco and number(mujoco) >= (3, 12) and number(robotics) <= (1, 4, 2):
         problems.append(
-            f"gymnasium-robotics {robotics} fails with mujoco {mujoco} (its Fetch tasks die when "
+            f"gymnasium-robotics {robotics} fails with mujoco {mujoco} (its Fetch tasks fail when "
             'they are made): pip install "mujoco<3.12"'
         )
     if mujoco and number(mujoco) < (3, 3):

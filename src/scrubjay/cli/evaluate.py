@@ -1,38 +1,75 @@
-"""scrubjay evaluate RUN"""
+"""The command `scrubjay evaluate RUN|FILE [TASK]`."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from scrubjay.cli.main import add_trust_module, refuse
+from scrubjay.cli.layout import print_facts, wrapped
+from scrubjay.cli.main import refuse
+from scrubjay.cli.options import whole
+from scrubjay.cli.subjects import Subject, add_subject, open_subject, take_task
+
+if TYPE_CHECKING:
+    from scrubjay.training.records import EpisodeRecord
+
+EPILOG = """examples:
+  scrubjay evaluate runs/umaze --episodes 20 --checkpoint best
+  scrubjay evaluate runs/MyEnv/cec-plus-default-seed-0 my_module:MyEnv
+  scrubjay evaluate agent.scrub PointUMaze
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example:\n  scrubjay evaluate runs/umaze-1 --episodes 20 --checkpoint best"
-    parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("--episodes", type=int, default=20, help="greedy episodes (default 20)")
-    parser.add_argument("--seed", type=int, help="of the start states (default: the run's)")
-    parser.add_argument("--checkpoint", default="last", help="last, best or step-N (default last)")
-    add_trust_module(parser)
+    """The arguments of `scrubjay evaluate`."""
+    parser.epilog = EPILOG
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN|FILE", help="a run folder or a saved agent")
+    add("task", nargs="?", metavar="TASK", help="the task (default: the run's)")
+    add("--episodes", type=whole, metavar="N", default=20, help="greedy episodes (default 20)")
+    add("--seed", type=whole, metavar="S", help="of the start states (default: the run's)")
+    add_subject(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Run greedy episodes and print their means."""
+    from scrubjay.training.evaluation import Evaluator
+
+    refuse(take_task(arguments, unknown), arguments)
+    subject = open_subject(arguments.run, arguments)
+    agent, config = subject.agent, subject.config
+    seed = config.seed if arguments.seed is None else arguments.seed
+    evaluator = Evaluator(
+        subject.make_env(), arguments.episodes, seed, success_key=config.success_key
+    )
+    _print(subject, evaluator.run(agent, agent.num_timesteps))
+    return 0
+
+
+def _print(subject: Subject, records: "list[EpisodeRecord]") -> None:
     import numpy as np
 
-    from scrubjay.runs.launch import check_module, load_agent
-    from scrubjay.training.evaluation import Evaluator, success_rate
+    from scrubjay.training.evaluation import success_rate
 
-    refuse(unknown, arguments.flags)
-    agent, config = load_agent(arguments.run, arguments.checkpoint)
-    check_module(arguments.run, config, arguments.trust_module)
-    seed = config.seed if arguments.seed is None else arguments.seed
-    evaluator = Evaluator(config.make_env(), arguments.episodes, seed)
-    records = evaluator.run(agent, agent.num_timesteps)
-    rewards = [record.total_reward for record in records]
-    print(f"{config.agent} on {config.task} after {agent.num_timesteps:,} steps, greedy")
-    print(f"  episodes  {len(records)}")
-    print(f"  return    {np.mean(rewards):.4g} ({min(rewards):.4g} to {max(rewards):.4g})")
-    print(f"  length    {np.mean([record.length for record in records]):.1f}")
-    if not np.isnan(success_rate(records)):
-        print(f"  success   {success_rate(records):.2f}")
-    return 0
+    config, rate = subject.config, success_rate(records)
+    print(wrapped(f"{config.agent} on {config.task} after {subject.agent.num_timesteps:,} steps"))
+    returns = [record.total_reward for record in records]
+    lengths = [record.length for record in records]
+    print_facts(
+        [
+            ("episodes", f"{len(records)}, greedy"),
+            ("return", f"{np.mean(returns):.4g} ({min(returns):.4g} to {max(returns):.4g})"),
+            ("length", f"{np.mean(lengths):.1f} steps ({min(lengths)} to {max(lengths)})"),
+            ("success", no_signal(config.success_key) if np.isnan(rate) else f"{rate:.2f}"),
+        ]
+    )
+
+
+def no_signal(success_key: str | None) -> str:
+    """Why there is no success rate, and what to do about it."""
+    if success_key is not None:
+        return f"no success signal: the task's info has no {success_key!r}"
+    return (
+        "no success signal: the task's info has neither is_success nor success; --success-key KEY "
+        "names another entry"
+    )

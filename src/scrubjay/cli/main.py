@@ -3,20 +3,22 @@
 import argparse
 import importlib
 import os
+import re
 import shlex
 import sys
+import textwrap
 import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import gymnasium
-
 from scrubjay import __version__
+from scrubjay.cli.failures import message
+from scrubjay.cli.habits import unknown_command, unknown_option
 from scrubjay.envs.catalog import UnknownTaskError
 
 # name: (module in this folder, one line)
 COMMANDS = {
-    "train": ("train", "train an agent on a task, or resume a run"),
+    "train": ("train", "train a method on a task, or resume a run"),
     "evaluate": ("evaluate", "run greedy episodes of a trained agent"),
     "watch": ("watch", "write a video of a task or of a trained agent"),
     "report": ("report", "one HTML page about any set of runs"),
@@ -27,11 +29,12 @@ COMMANDS = {
 }
 
 EXAMPLES = """examples:
-  scrubjay train cec PointUMaze --steps 100000 --seed 1 --out runs/umaze-1
-  scrubjay train --resume runs/umaze-1
-  scrubjay evaluate runs/umaze-1 --episodes 20
-  scrubjay inspect runs/umaze-1
-  scrubjay watch runs/umaze-1 --out umaze.gif
+  scrubjay train cec-plus PointUMaze --steps 10000 --out runs/umaze
+  scrubjay train cec-plus my_module:MyEnv --steps 10000
+  scrubjay train --resume runs/umaze
+  scrubjay evaluate runs/umaze --episodes 20
+  scrubjay inspect runs/umaze
+  scrubjay watch runs/umaze --out umaze.gif
 
 exit codes: 0 done, 1 failed, 2 not understood, 130 interrupted (Ctrl-C)
 SCRUBJAY_TRACEBACK=1 in the environment shows where an error came from
@@ -44,12 +47,21 @@ class CommandError(Exception):
     """What a user did wrong, in one line."""
 
 
+class Layout(argparse.RawDescriptionHelpFormatter):
+    """Names in one column, wide enough for most of them."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """Says in one line what it did not understand; options are written out in full."""
 
     def __init__(self, **settings: Any) -> None:
-        layout = argparse.RawDescriptionHelpFormatter
-        super().__init__(formatter_class=layout, allow_abbrev=False, **settings)
+        super().__init__(formatter_class=Layout, allow_abbrev=False, **settings)
 
     @property
     def flags(self) -> list[str]:
@@ -72,13 +84,19 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
     """All commands by name; the arguments only of the one that is asked for."""
+    listed = "\n".join(f"  {name:<10} {line}" for name, (_, line) in COMMANDS.items())
     parser = Parser(
-        prog="scrubjay", description="Reinforcement learning that remembers.", epilog=EXAMPLES
+        prog="scrubjay",
+        usage="scrubjay [-h] [--version] COMMAND ...",
+        description=f"Reinforcement learning that remembers.\n\ncommands:\n{listed}",
+        epilog=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"scrubjay {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS, prog="scrubjay"
+    )
     for name, (module, line) in COMMANDS.items():
-        sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        sub = commands.add_parser(name, description=line[0].upper() + line[1:] + ".")
         if name == command:
             found = importlib.import_module(f"scrubjay.cli.{module}")
             found.add_arguments(sub)
@@ -89,6 +107,14 @@ def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: The words after `scrubjay`; those of this process if None.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 not understood, 130 interrupted.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = next((word for word in given if not word.startswith("-")), "")
     name = f"scrubjay {command}" if command in COMMANDS else "scrubjay"
@@ -101,28 +127,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # whoever read our output has seen enough; Python would complain when it flushes the rest
+        # the reader of our output has closed it; Python would complain when it flushes the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except (CommandError, UnknownTaskError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except gymnasium.error.Error as error:
-        if os.environ.get("SCRUBJAY_TRACEBACK"):
+    except Exception as error:
+        said = "" if os.environ.get("SCRUBJAY_TRACEBACK") else message(error)
+        if not said:
             raise
-        print(f"{name}: {environment_error(error)}", file=sys.stderr)
-        return FAILURE
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        if os.environ.get("SCRUBJAY_TRACEBACK"):
-            raise
-        print(f"{name}: {one_line(error)}", file=sys.stderr)
+        print(f"{name}: {said}", file=sys.stderr)
         return FAILURE
     return code
 
 
 def run_command(command: str, given: Sequence[str]) -> int:
+    """Parse the words, import the command and run it."""
+    if not given or command == "help":
+        asked = next((word for word in given[1:] if word in COMMANDS), "")
+        build_parser(asked).parse_args([*filter(None, [asked]), "--help"])
     if command and command not in COMMANDS:
-        raise CommandError(suggestion(command, list(COMMANDS), "command"))
+        raise CommandError(unknown_command(command, list(COMMANDS)))
     known, unknown = build_parser(command, given).parse_known_args(given)
     known.line = shlex.join(["scrubjay", *given])
     module = importlib.import_module(f"scrubjay.cli.{COMMANDS[known.command][0]}")
@@ -133,44 +159,15 @@ def show_note(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one readable line, above a progress bar if there is one."""
     from tqdm import tqdm
 
-    tqdm.write(f"note: {' '.join(str(message).split())}", file=sys.stderr)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(message))  # Gymnasium's are yellow
+    text = " ".join(plain.removeprefix("WARN: ").split())
+    tqdm.write(f"note: {text}", file=sys.stderr)
 
 
-def environment_error(error: gymnasium.error.Error) -> str:
-    """Why Gymnasium could not make an environment, in one line with a hint."""
-    hint = ""
-    if isinstance(error, gymnasium.error.UnregisteredEnv):
-        hint = (
-            "; is its package installed, and named as in module:Name-v0? "
-            "`scrubjay tasks` lists the tasks that are there"
-        )
-    return one_line(error).rstrip(".") + hint
-
-
-def one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def add_trust_module(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trust-module",
-        action="store_true",
-        help="allow to import the module that the run's task names (module:Name-v0)",
-    )
-
-
-def refuse(unknown: Sequence[str], known: Sequence[str] = ()) -> None:
-    """An argument that does not exist is an error that suggests the nearest one."""
+def refuse(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
+    """An argument that does not exist is an error that suggests the right one."""
     if unknown:
-        raise CommandError(suggestion(unknown[0], known))
-
-
-def suggestion(word: str, known: Sequence[str], what: str = "option") -> str:
-    import difflib
-
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"there is no {what} {word!r}{hint}"
+        raise CommandError(unknown_option(unknown[0], arguments.flags, arguments.command))
 
 
 if __name__ == "__main__":

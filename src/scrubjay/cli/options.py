@@ -7,7 +7,8 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from scrubjay.cli.main import CommandError, suggestion
+from scrubjay.cli.habits import nearest
+from scrubjay.cli.main import CommandError
 
 EMBEDDINGS = (
     "identity",
@@ -74,7 +75,7 @@ def whole(text: str) -> int:
             continue
         if number == number // 1 and abs(number) < math.inf:
             return int(number)
-    raise argparse.ArgumentTypeError(f"a whole number was expected, {text!r} came")
+    raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
 
 
 def parse_value(text: str) -> Any:
@@ -118,8 +119,8 @@ def _stage(text: str) -> dict[str, Any]:
             case "select":
                 return {"name": "select", "keys": argument.split(",")}
     except ValueError as error:
-        raise CommandError(f"--embedding {text}: a whole number was expected") from error
+        raise CommandError(f"--embedding {text}: expected a whole number") from error
     names = [known.partition(":")[0].partition("[")[0] for known in EMBEDDINGS]
-    raise CommandError(
-        f"{suggestion(name, names, 'embedding')} (there are {', '.join(EMBEDDINGS)})"
-    )
+    near = nearest(name, names)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise CommandError(f"there is no embedding {name!r}{hint} (there are {', '.join(EMBEDDINGS)})")

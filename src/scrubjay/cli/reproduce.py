@@ -1,4 +1,4 @@
-"""scrubjay reproduce NAME"""
+"""The command `scrubjay reproduce NAME`."""
 
 import argparse
 import sys
@@ -6,32 +6,36 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scrubjay.cli.main import FAILURE, CommandError, refuse
+from scrubjay.cli.options import whole
 
 EPILOG = """names:
 {names}
   all           everything above
 
-Finished runs are never repeated and broken-off ones go on, so the same command can be given again
-at any time. Runs that lie in the folder are always drawn, whoever made them.
+Finished runs are never repeated and stopped ones are resumed, so the same
+command can be given again at any time. All runs in the folder are drawn.
 
 agents:
   cec, sac, emac                     as in the paper
-  cec-plus                           ablation and plus (their default)
+  cec-plus                           ablation, plus (their default) and speed
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
-  published-design                   the preset published, with the published code's stale index
-  sac-defaults, sac-her              Stable-Baselines3's settings; hindsight on FetchReach
+  published-design                   the preset published, with a stale index
+  sac-defaults, sac-her              SB3's settings; hindsight on FetchReach
+  sac-small-entropy                  SB3's settings, ent_coef auto_0.01
 
 examples:
   scrubjay reproduce navigation --quick
   scrubjay reproduce all --agents cec
   scrubjay reproduce navigation --agents sac --seeds 2
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
+  scrubjay reproduce all --redraw          (draws the results' stored numbers again)
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
     names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
@@ -40,21 +44,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("name", help="a figure or table of the paper, or all")
     add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
     add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
-    add("--steps", type=int, help="training steps of each run (default 100000)")
-    add("--jobs", type=int, help="processes at a time (default: one for each core)")
-    add("--runs", type=Path, help="folder of the runs (default runs/paper)")
-    add("--out", type=Path, help="folder of the results (default results)")
-    add("--agents", nargs="*", help="which agents to run (default cec sac emac)")
+    add("--steps", type=whole, metavar="N", help="training steps of each run (default 100000)")
+    add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
+    add("--runs", type=Path, metavar="FOLDER", help="folder of the runs (default runs/paper)")
+    add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
+    add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
+    add("--agents", nargs="*", metavar="NAME", help="which agents to run (default cec sac emac)")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
-    from scrubjay.studies.reproduce import reproduce
+    from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget
     from scrubjay.studies.shared.workspace import Workspace
     from scrubjay.training.run_folder import command_line
 
-    refuse(unknown, arguments.flags)
+    refuse(unknown, arguments)
     budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
     default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
     if arguments.name.lower() in ("ablation", "plus"):
@@ -68,6 +74,9 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         agents=tuple(agents),
         command=command_line(),
     )
+    if arguments.redraw:
+        redraw(arguments.name.lower(), workspace)
+        return 0
     try:
         outcome = reproduce(arguments.name.lower(), workspace, arguments.jobs)
     except ImportError as error:
@@ -88,12 +97,12 @@ def _seeds(arguments: argparse.Namespace) -> tuple[int, ...]:
         return QUICK_SEEDS if arguments.quick else PAPER_SEEDS
     seeds = tuple(range(given[0])) if len(given) == 1 else tuple(given)
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise CommandError(f"--seeds: a count, or different seeds of at least 0; {given} came")
+        raise CommandError(f"--seeds: expected a count, or different seeds, got {given}")
     return seeds
 
 
 def _steps(arguments: argparse.Namespace) -> int | None:
     if arguments.steps is not None and arguments.steps < 1:
-        raise CommandError(f"--steps: at least 1 was expected, {arguments.steps} came")
+        raise CommandError(f"--steps: expected at least 1, got {arguments.steps}")
     steps: int | None = arguments.steps
     return steps

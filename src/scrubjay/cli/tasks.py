@@ -1,33 +1,37 @@
-"""scrubjay tasks"""
+"""The command `scrubjay tasks`."""
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scrubjay.cli.layout import print_table, wrapped
 from scrubjay.cli.main import refuse
+
+if TYPE_CHECKING:
+    from scrubjay.envs.catalog import Task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example:\n  scrubjay tasks\n\n"
-    parser.epilog += "Any other Gymnasium id with a finite Box of actions can be trained on too."
+    """`scrubjay tasks` has none."""
+    parser.epilog = "example:\n  scrubjay tasks"
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Print the tasks with their sizes and rewards."""
     from scrubjay.envs.catalog import TASKS
 
-    refuse(unknown, arguments.flags)
-    heading = ("task", "observation", "action", "horizon", "reward", "")
-    rows = [heading, *(_row(task) for task in TASKS)]
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join(cells).rstrip())
-    names = (task.paper_name for task in TASKS)
-    print("\nIn the paper's words: " + ", ".join(filter(None, names)))
+    refuse(unknown, arguments)
+    heading = ("task", "obs", "action", "steps", "reward", "")
+    print_table(heading, [_row(task) for task in TASKS])
+    names = ", ".join(filter(None, (task.paper_name for task in TASKS)))
+    print()
+    print(wrapped(f"Names of the paper, which work too: {names}"))
+    print(wrapped("obs, action: sizes of observation and action; steps: length of an episode."))
+    print(wrapped("Any other Gymnasium id, or module:Name of your own, is a task too."))
     return 0
 
 
-def _row(task: Any) -> tuple[str, ...]:
+def _row(task: "Task") -> tuple[str, ...]:
     import gymnasium
 
     horizon = str(gymnasium.spec(task.id).max_episode_steps)

@@ -3,21 +3,24 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.main import (
-    INTERRUPTED,
-    CommandError,
-    Parser,
-    add_trust_module,
-    one_line,
-    refuse,
-)
+from scrubjay.cli.failures import one_line
+from scrubjay.cli.habits import METHOD, TASK, habitual
+from scrubjay.cli.main import INTERRUPTED, CommandError, Parser, refuse
 from scrubjay.cli.options import add_settings, owner_of, whole
+from scrubjay.cli.subjects import (
+    add_env_kwargs,
+    add_success_key,
+    add_trust_module,
+    parse_env_kwargs,
+    take_task,
+)
+from scrubjay.cli.summary import print_summary
 
 if TYPE_CHECKING:
     from scrubjay.registry import AgentSpec
@@ -26,15 +29,18 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   scrubjay train cec GrowingTree --steps 20000
   scrubjay train cec-plus PointUMaze --steps 10000
-  scrubjay train cec PointUMaze --seed 1 --out runs/umaze-1 --checkpoint-steps 5000 50000
+  scrubjay train cec-plus my_module:MyEnv --success-key reached
+  scrubjay train cec PointUMaze --seed 1 --out runs/umaze-1
   scrubjay train cec Pendulum-v1 --embedding bounds --distance-threshold 0.05
   scrubjay train --resume runs/umaze-1
+  scrubjay train --resume runs/umaze-1 --steps 200000   (extends a finished run)
 """
 
-NOTHING_MORE = "--resume takes everything from the run itself: no other arguments"
+NOTHING_MORE = "--resume takes everything but --steps from the run itself: no other arguments"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `scrubjay train`."""
     parser.epilog = EPILOG
     # what is not given is left out: the defaults are those of RunConfig
     add = partial(parser.add_argument, default=argparse.SUPPRESS)
@@ -43,12 +49,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     specs = agent_specs().values()
     own = ", ".join(spec.name for spec in specs if not spec.extra)
     more = ", ".join(f"{spec.name} (extra {spec.extra})" for spec in specs if spec.extra)
-    add("agent", nargs="?", help=f"{own}; {more}; with --help, its settings")
-    add("task", nargs="?", help="a Gymnasium id, a bare name or the paper's name")
+    add("agent", nargs="?", metavar="METHOD", help=f"{own}; {more}; with --help, its settings")
+    add("task", nargs="?", metavar="TASK",
+        help="a Gymnasium id, a name of `scrubjay tasks`, or module:Name for an environment of "
+        "your own: a class, a function or an id of a module in the current folder")  # fmt: skip
+    add_env_kwargs(parser, dest="task_options", default=argparse.SUPPRESS)
+    add_success_key(parser, default=argparse.SUPPRESS)
     add("--steps", type=whole, metavar="N", help="training steps (default 100000)")
     add("--seed", type=whole, metavar="S", help="decides every random number (default 0)")
-    add("--out", type=Path, metavar="RUN", help="(default runs/TASK/AGENT-PRESET-seed-SEED)")
-    add("--preset", metavar="NAME", help="the agent's settings for the task, by name")
+    add("--out", type=Path, metavar="RUN",
+        help="run folder (default runs/TASK/METHOD-PRESET-seed-SEED); gets a number if it exists, "
+        "as in RUN-2")  # fmt: skip
+    parser.add_argument("--overwrite", action="store_true", help="replace the run in that folder")
+    add("--preset", metavar="NAME", help="the method's settings for the task, by name")
     add("--n-envs", type=whole, metavar="N", help="environments stepped together (default 1)")
     add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
     add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",
@@ -60,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end longer episodes as time-outs, for tasks without a limit")  # fmt: skip
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")
     parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
-    add("--resume", type=Path, metavar="RUN", help="continue this run instead")
+    add("--resume", type=Path, metavar="RUN",
+        help="continue this run instead; with --steps N, up to N steps in total")  # fmt: skip
     add_trust_module(parser)
 
 
@@ -76,58 +90,118 @@ def add_agent_arguments(parser: Parser, given: Sequence[str]) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    from scrubjay.runs.launch import resume, start
+    """Start a run, or resume one."""
+    _refuse_unknown(take_task(arguments, unknown), arguments)
+    return _resume(arguments) if "resume" in arguments else _start(arguments)
+
+
+def _start(arguments: argparse.Namespace) -> int:
+    from scrubjay.runs.launch import start
 
     given = vars(arguments)
-    if "task" not in given and unknown and not unknown[0].startswith("-"):
-        # up to Python 3.12, argparse does not see a second name behind an option
-        given["task"], *unknown = unknown
-    _refuse_unknown(unknown, arguments)
-    show = {"progress_bar": not arguments.quiet}
-    if "resume" in given:
-        _refuse_more(given)
-        trust = arguments.trust_module
-        return _guarded(
-            arguments.resume, trust, lambda: resume(arguments.resume, trust_module=trust, **show)
-        )
-    if "task" not in given:
-        raise CommandError("an agent and a task are needed, as in: scrubjay train cec PointUMaze")
+    if "agent" not in given or "task" not in given:
+        raise CommandError(_missing(given))
     config = _config(given)
     out = given.get("out") or _default_folder(config)
-    print(f"{config.agent} on {config.task}, seed {config.seed}: {out}", file=sys.stderr)
-    # whoever named the module once is asked again, because a run folder may come from anywhere
-    return _guarded(out, ":" in config.task, lambda: start(config, out, arguments.line, **show))
+    folders: list[Path] = []  # where the run is, once that is known
+
+    def started(folder: Path) -> None:
+        folders.append(folder)
+        if folder != out:
+            _say(f"note: {out} exists; --overwrite would replace it")
+        _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}")
+
+    # later commands ask for the flag, because a run folder may come from anywhere
+    arguments.trust_module = ":" in config.task
+    train = partial(
+        start,
+        config,
+        out,
+        arguments.line,
+        if_exists="overwrite" if arguments.overwrite else "number",
+        on_start=started,
+        progress_bar=not arguments.quiet,
+    )
+    return _guarded(train, folders, arguments)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    from scrubjay.runs.launch import resume
+
+    given = vars(arguments)
+    _refuse_more(given)
+    folder = arguments.resume
+    train = partial(
+        resume,
+        folder,
+        steps=given.get("steps"),
+        on_start=partial(_resumed, folder),
+        trust_module=arguments.trust_module,
+        progress_bar=not arguments.quiet,
+    )
+    return _guarded(train, [folder], arguments)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
+    """Say at which step a run is resumed."""
+    goes_on = f"at step {done:,}"
+    if config.episodes is None and done < config.steps:
+        goes_on = f"from step {done:,} to {config.steps:,}"
+    elif config.episodes is None:
+        goes_on += f", where it is finished; --steps {2 * config.steps} would extend it"
+    _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder} {goes_on}")
+
+
+def _missing(given: Mapping[str, Any]) -> str:
+    """What to say when the method, or the task, is missing."""
+    agent = given.get("agent")
+    if agent is None:
+        return "train needs a method and a task, as in: scrubjay train cec-plus PointUMaze"
+    _spec(agent)
+    return f"train needs a task too, as in: scrubjay train {agent} PointUMaze"
 
 
 def _refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
     if not unknown:
         return
+    option = unknown[0].partition("=")[0]
     if "resume" in arguments:
-        if owner_of(unknown[0]):
+        if owner_of(option):
             raise CommandError(NOTHING_MORE)
-        refuse(unknown, arguments.flags)
+        refuse(unknown, arguments)
+    if option in (*METHOD, *TASK) or habitual(option, arguments.flags):
+        refuse(unknown, arguments)
     if not arguments.named and "agent" in arguments:
-        _spec(arguments.agent)  # without a known agent there are no settings to compare with
-    owner = owner_of(unknown[0]) if arguments.named else ""
+        _spec(arguments.agent)  # without a known method there are no settings to compare with
+    owner = owner_of(option) if arguments.named else ""
     if owner:
         raise CommandError(
             f"there is no option {unknown[0]!r} for {arguments.named}; did you mean {owner}, "
             "which has it?"
         )
-    refuse(unknown, arguments.flags)
+    refuse(unknown, arguments)
 
 
-def _spec(agent: str) -> "AgentSpec":
-    from scrubjay.registry import UnknownAgentError, agent_spec
+def _spec(agent: str, task: str = "") -> "AgentSpec":
+    from scrubjay.registry import UnknownAgentError, agent_spec, agent_specs
 
     try:
         return agent_spec(agent)
     except UnknownAgentError as error:
+        if task.lower() in agent_specs():
+            raise CommandError(
+                f"expected the method before the task; did you mean: scrubjay train {task} {agent}?"
+            ) from error
         raise CommandError(str(error)) from error
 
 
 def _refuse_more(given: Mapping[str, Any]) -> None:
-    if given.keys() - {"command", "line", "flags", "quiet", "resume", "trust_module", "named"}:
+    allowed = {"command", "line", "flags", "quiet", "resume", "steps", "trust_module", "named"}
+    if given.keys() - allowed - {"overwrite"} or given["overwrite"]:
         raise CommandError(NOTHING_MORE)
 
 
@@ -137,29 +211,41 @@ def _config(given: Mapping[str, Any]) -> "RunConfig":
 
     entries = {entry.name for entry in fields(RunConfig)} & given.keys()
     try:
-        settings = settings_of(_spec(given["agent"]).load())
+        settings = settings_of(_spec(given["agent"], given["task"]).load())
         options = {name: given[name] for name in settings if name in given and name != "seed"}
         for name, value in options.items():
             settings[name].checked(value)
-        return RunConfig(**{name: given[name] for name in entries}, options=options)
+        values = {name: given[name] for name in entries}
+        values["task_options"] = parse_env_kwargs(given.get("task_options"))
+        return RunConfig(**values, options=options)
     except (ValueError, TypeError) as error:
         raise CommandError(one_line(error)) from error
 
 
 def _default_folder(config: "RunConfig") -> Path:
-    task = config.task.rpartition("/")[2]
+    task = config.task.rpartition(":")[2].rpartition("/")[2]
     return Path("runs") / task / f"{config.agent}-{config.preset}-seed-{config.seed}"
 
 
-def _guarded(folder: Path, trust_module: bool, train: Any) -> int:
+def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.Namespace) -> int:
+    """Train, and say how it ended and how to go on.
+
+    Args:
+        train: Trains and returns the agent.
+        folders: The run folder, once it is known.
+        arguments: Those of the command.
+    """
     try:
         agent = train()
     except KeyboardInterrupt:
-        if not (folder / "manifest.json").exists():
+        if not folders or not (folders[0] / "manifest.json").exists():
             raise
-        words = ["scrubjay", "train", "--resume", str(folder)]
-        again = shlex.join([*words, *(["--trust-module"] if trust_module else [])])
-        print(f"interrupted; go on with: {again}", file=sys.stderr)
+        words = ["scrubjay", "train", "--resume", str(folders[0])]
+        again = shlex.join([*words, *(["--trust-module"] if arguments.trust_module else [])])
+        _say(f"interrupted; go on with: {again}")
         return INTERRUPTED
+    folder = folders[0]
     print(f"done: {agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes in {folder}")
+    if not arguments.quiet:
+        print_summary(folder, arguments.trust_module)
     return 0

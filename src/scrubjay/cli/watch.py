@@ -1,63 +1,144 @@
-"""scrubjay watch TASK --random, scrubjay watch RUN: a GIF or MP4."""
+"""scrubjay watch TASK --random, scrubjay watch RUN|FILE [TASK]: a GIF or MP4."""
 
 import argparse
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.main import CommandError, add_trust_module, refuse
+from scrubjay.cli.evaluate import no_signal
+from scrubjay.cli.layout import print_facts
+from scrubjay.cli.main import CommandError, refuse
+from scrubjay.cli.options import whole
+from scrubjay.cli.subjects import add_subject, open_subject, parse_env_kwargs, take_task
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from scrubjay.envs.recording import Policy, Recording
+
+EPILOG = """examples:
+  scrubjay watch PointUMaze --random --out random.gif
+  scrubjay watch runs/umaze --out learned.mp4 --episodes 3
+  scrubjay watch agent.scrub PointUMaze
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = (
-        "examples:\n  scrubjay watch PointUMaze --random --out random.gif\n"
-        "  scrubjay watch runs/umaze-1 --out learned.mp4 --episodes 3"
-    )
+    """The arguments of `scrubjay watch`."""
+    parser.epilog = EPILOG
     add = parser.add_argument
-    add("subject", metavar="TASK|RUN", help="a task (with --random) or a run folder")
+    add("subject", metavar="TASK|RUN|FILE",
+        help="a task (with --random), a run folder or a saved agent")  # fmt: skip
+    add("task", nargs="?", metavar="TASK", help="the task of the run or file (default: the run's)")
     add("--random", action="store_true", help="uniform actions instead of a trained agent")
-    add("--out", type=Path, help="a .gif or .mp4 (default: named after the subject, .gif)")
-    add("--episodes", type=int, default=1, help="episodes (default 1)")
-    add("--seed", type=int, default=0, help="of start states and random actions (default 0)")
-    add("--max-frames", type=int, default=300, help="frames at most (default 300)")
-    add("--checkpoint", default="last", help="of a run folder (default last)")
-    add_trust_module(parser)
+    add("--out", type=Path, metavar="FILE", help="a .gif or .mp4 (default: a .gif named after it)")
+    add("--episodes", type=whole, metavar="N", default=1, help="episodes (default 1)")
+    add("--seed", type=whole, metavar="S", default=0,
+        help="of start states and random actions (default 0)")  # fmt: skip
+    add("--max-frames", type=whole, metavar="N", help="frames at most (default: whole episodes)")
+    add_subject(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Film a policy, and say what the film shows."""
     from scrubjay.envs.recording import record
+    from scrubjay.training.records import success_of
 
-    refuse(unknown, arguments.flags)
-    env, policy, name = _subject(arguments)
-    out = arguments.out or Path(f"{name}.gif")
-    record(
+    refuse(take_task(arguments, unknown), arguments)
+    env, policy, name, success_key = _subject(arguments)
+    film = record(
         env,
         policy,
-        out,
+        arguments.out or Path(f"{name}.gif"),
         episodes=arguments.episodes,
         seed=arguments.seed,
         max_frames=arguments.max_frames,
+        hold=1.0,
+        success_of=partial(success_of, success_key=success_key),
+        progress=sys.stderr.isatty(),
     )
-    print(f"written: {out}")
+    env.close()
+    print(f"written: {film.path}, {film.n_frames} frames")
+    print_facts(_lines(film, arguments, success_key))
     return 0
 
 
-def _subject(arguments: argparse.Namespace) -> tuple[Any, Any, str]:
-    import gymnasium
+def _lines(
+    film: "Recording", arguments: argparse.Namespace, success_key: str | None
+) -> list[tuple[str, str]]:
+    """Each episode in a line, and how to see more of one that was cut."""
+    words = {True: "success", False: "no success", None: "no success signal"}
+    episodes = zip(film.lengths, film.returns, film.successes, strict=True)
+    lines = [
+        (f"episode {number}", f"{length:,} steps, return {total:.4g}, {words[success]}")
+        for number, (length, total, success) in enumerate(episodes, start=1)
+    ]
+    n_shown = len(lines) + bool(film.cut_at)
+    if film.cut_at:
+        more = "nothing has ended this episode, and longer ones are not shown"
+        if arguments.max_frames is not None:
+            more = f"--max-frames {2 * arguments.max_frames} shows more, without it all is shown"
+        lines.append((f"episode {n_shown}", f"cut at step {film.cut_at:,}: {more}"))
+    if n_shown < arguments.episodes:
+        lines.append(("note", f"{n_shown} of {arguments.episodes} episodes fit in the film"))
+    if None in film.successes:
+        lines.append(("note", no_signal(success_key)))
+    return lines
 
-    from scrubjay.envs.catalog import find_task
 
+def _subject(
+    arguments: argparse.Namespace,
+) -> "tuple[gymnasium.Env[Any, Any], Policy | None, str, str | None]":
+    """The environment, the policy, a name for the film, and the key of its success."""
+    path = Path(arguments.subject)
     if arguments.random:
-        task = find_task(arguments.subject)
-        return gymnasium.make(task, render_mode="rgb_array"), None, task.rpartition("/")[2]
-    if not Path(arguments.subject).is_dir():
+        return _random(arguments)
+    if not path.exists():
         raise CommandError(
-            f"{arguments.subject} is not a run folder; for a task without an agent add --random"
+            f"{arguments.subject} is neither a run folder nor a file; for a task without an agent "
+            "add --random"
         )
-    from scrubjay.runs.launch import check_module, load_agent
+    subject = open_subject(path, arguments)
+    env = _drawing(subject.make_env, subject.config.task)
+    agent = subject.agent
+    return (
+        env,
+        lambda observation: agent.predict(observation, deterministic=True)[0],
+        subject.name,
+        subject.config.success_key,
+    )
 
-    agent, config = load_agent(arguments.subject, arguments.checkpoint)
-    check_module(arguments.subject, config, arguments.trust_module)
-    env = config.make_env(render_mode="rgb_array")
-    name = Path(arguments.subject).resolve().name
-    return env, lambda observation: agent.predict(observation, deterministic=True)[0], name
+
+def _random(
+    arguments: argparse.Namespace,
+) -> "tuple[gymnasium.Env[Any, Any], Policy | None, str, str | None]":
+    from scrubjay.runs.config import RunConfig
+
+    if arguments.task:
+        raise CommandError(f"expected one task with --random, got {arguments.task!r} too")
+    options = parse_env_kwargs(arguments.env_kwargs)
+    config = RunConfig("cec", arguments.subject, task_options=options)
+    name = config.task.rpartition(":")[2].rpartition("/")[2]
+    return _drawing(config.make_env, config.task), None, name, arguments.success_key
+
+
+def _drawing(make_env: Any, task: str) -> "gymnasium.Env[Any, Any]":
+    """The environment with pictures, or an error that says what it lacks."""
+    try:
+        env: gymnasium.Env[Any, Any] = make_env(render_mode="rgb_array")
+    except TypeError as error:
+        if "render_mode" not in str(error):
+            raise
+        raise CommandError(
+            f"{task} does not take render_mode: to be watched, it needs an argument render_mode "
+            'and a render() that returns a picture; "scrubjay evaluate" works without'
+        ) from error
+    modes = env.metadata.get("render_modes", [])
+    if env.render_mode != "rgb_array":
+        raise CommandError(
+            f"{task} draws no pictures: expected render_mode 'rgb_array', it has "
+            f"{', '.join(modes) or 'none'}"
+        )
+    return env

@@ -17,19 +17,26 @@ import gymnasium
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback, ConvertCallback
+from stable_baselines3.common.logger import KVWriter
 from stable_baselines3.common.logger import Logger as ModelLogger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+from scrubjay.agents.habits import chosen_seed, with_conveniences
 from scrubjay.agents.settings import settings_of
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
 from scrubjay.memory import EpisodicMemory
-from scrubjay.training import EpisodeRecord, Logger, Plan, RunFolder, Session
+from scrubjay.training import Callback, EpisodeRecord, Logger, Plan, RunFolder, Session
+from scrubjay.training.callbacks import goes_on
+from scrubjay.training.env_view import describe_env
 from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.files import replacing
 from scrubjay.training.interrupts import InterruptGuard
+from scrubjay.training.logger import open_outputs
 from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
+from scrubjay.training.records import SuccessReader
 from scrubjay.training.session import NEVER
+from scrubjay.training.vec_env import VecEnv
 
 LOSSES = (
     "train/n_updates",
@@ -56,7 +63,13 @@ class DeepAgent(ABC):
     model_class: ClassVar[type[OffPolicyAlgorithm]]
     suffix: ClassVar[str] = ".zip"
     resumable: ClassVar[bool] = False
+    conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log")
+    """Arguments of every constructor that are no settings."""
+    hints: ClassVar[Mapping[str, str]] = {}
+    """What to write in place of arguments that it does not have."""
     seed: int
+    verbose: int = 0
+    tensorboard_log: str | PathLike[str] | None = None
     env: NumberedEpisodes | None
     """The training environment; none for an agent that was loaded."""
 
@@ -65,7 +78,12 @@ class DeepAgent(ABC):
         def __getattr__(self, name: str) -> Any:
             """Settings are attributes, whatever their names."""
 
-    def __init__(self, env: Any, settings: Mapping[str, Any]) -> None:
+    def __init_subclass__(cls) -> None:
+        if "__init__" in cls.__dict__:
+            cls.__init__ = with_conveniences(cls.__dict__["__init__"])  # type: ignore[method-assign]
+
+    def __init__(self, env: gymnasium.Env[Any, Any] | str, settings: Mapping[str, Any]) -> None:
+        settings = {**settings, "seed": chosen_seed(settings["seed"])}
         for name, setting in settings_of(type(self)).items():
             if name in settings:
                 setattr(self, name, setting.checked(settings[name]))
@@ -85,19 +103,53 @@ class DeepAgent(ABC):
         self.use(self.make_model(self.env))
 
     def use(self, model: OffPolicyAlgorithm) -> None:
-        """Take a model for the agent's own."""
+        """Use a model as the agent's own.
+
+        Args:
+            model: The model.
+        """
         self.model = model
         self.n_episodes = 0
         self.logger = Logger()
 
     @classmethod
     def preset(cls, task: str, name: str) -> dict[str, Any]:  # noqa: ARG003
-        """The settings for a task by name."""
+        """The settings for a task by name.
+
+        Args:
+            task: The task's name or id.
+            name: The preset's name.
+
+        Returns:
+            The settings by name.
+        """
         return {}
+
+    def set_random_seed(self, seed: int | None = None) -> None:
+        """Not for networks, whose weights are drawn when the model is made.
+
+        Args:
+            seed: None changes nothing.
+
+        Raises:
+            ValueError: If a seed is given.
+        """
+        if seed is not None:
+            raise ValueError(
+                f"expected the seed in the constructor: write {type(self).__name__}(env, "
+                f"seed={seed})"
+            )
 
     @abstractmethod
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
-        """The Stable-Baselines3 model with the agent's settings."""
+        """Make the Stable-Baselines3 model with the agent's settings.
+
+        Args:
+            env: The training environment.
+
+        Returns:
+            The model.
+        """
 
     @property
     def memories(self) -> dict[str, EpisodicMemory]:
@@ -106,47 +158,87 @@ class DeepAgent(ABC):
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
+        """The space of the model's observations."""
         return self.model.observation_space
 
     @property
     def action_space(self) -> spaces.Space[Any]:
+        """The space of the model's actions."""
         return self.model.action_space
 
     @property
     def num_timesteps(self) -> int:
+        """The number of training steps so far."""
         return self.model.num_timesteps
 
     @num_timesteps.setter
     def num_timesteps(self, value: int) -> None:
         self.model.num_timesteps = value
 
+    def get_env(self) -> Any:
+        """The training environment as a `VecEnv`.
+
+        Returns:
+            The model's `VecEnv`; None if it has no environment.
+        """
+        return self.model.get_env()
+
     # -- training ------------------------------------------------------------------------------
 
     def learn(
         self,
-        total_timesteps: int | None = None,
-        callback: Any = None,
+        total_timesteps: float | None = None,
+        callback: Callback = None,
+        log_interval: int | None = 4,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
         progress_bar: bool = False,
         *,
-        total_episodes: int | None = None,
+        total_episodes: float | None = None,
         run_folder: RunFolder | str | PathLike[str] | None = None,
-        eval_env: gymnasium.Env[Any, Any] | str | None = None,
+        eval_env: gymnasium.Env[Any, Any] | VecEnv | str | None = None,
         eval_freq: int = 0,
         n_eval_episodes: int = 10,
         log_freq: int = 1000,
         checkpoint_freq: int = 10_000,
-        checkpoint_steps: tuple[int, ...] = (),
+        checkpoint_steps: Sequence[int] = (),
         tensorboard: bool = False,
         max_episode_steps: int | None = None,
+        success_key: str | None = None,
     ) -> Self:
-        """Train a new model, and evaluate, log, save and show as asked (frequencies in steps).
+        """Train a new model; on Ctrl-C it is saved first.
 
         It trains in one thread: more do not help networks of this size, and would change the last
-        digits. On Ctrl-C the model is saved first. `callback` is one of Stable-Baselines3's, or
-        several; the other arguments are those of `scrubjay.training.train`.
+        digits.
+
+        Args:
+            total_timesteps: How many steps.
+            callback: One of Stable-Baselines3's or ours, a function, or a list of them.
+            log_interval: Episodes between the rows of `verbose` and `tensorboard_log`.
+            tb_log_name: Name of this training in `tensorboard_log`; by default the class's name.
+            reset_num_timesteps: Whether TensorBoard's files go into a new folder.
+            progress_bar: Whether to show progress.
+            total_episodes: How many episodes, in place of steps.
+            run_folder: A path for a new run, or an opened `RunFolder`.
+            eval_env: An environment of its own for evaluation, or an id.
+            eval_freq: Steps between evaluations, 0: never.
+            n_eval_episodes: Episodes of an evaluation.
+            log_freq: Steps between rows of the log.
+            checkpoint_freq: Steps between checkpoints in the run folder.
+            checkpoint_steps: Steps whose checkpoints are kept for good.
+            tensorboard: Whether to write TensorBoard's files into the run folder.
+            max_episode_steps: Where longer episodes are ended as time-outs.
+            success_key: The entry of `info` that says whether an episode was solved; by default
+                "is_success", then "success".
+
+        Returns:
+            The agent itself.
+
+        Raises:
+            ValueError: If the model was loaded or has trained before.
         """
         if self.env is None:
-            raise ValueError("this agent was loaded to predict: make a new one to train")
+            raise ValueError("expected a new agent to train, got one that was loaded to predict")
         if self.num_timesteps:
             raise ValueError(
                 f"expected a new model, got one that has trained for {self.num_timesteps} steps: "
@@ -156,16 +248,23 @@ class DeepAgent(ABC):
         plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
         env = self.env.env
         evaluator = open_evaluator(
-            eval_env, env, eval_freq, n_eval_episodes, self.seed, max_episode_steps
+            eval_env, env, eval_freq, n_eval_episodes, self.seed, max_episode_steps, success_key
         )
+        outputs = open_outputs(
+            self.logger, 0, self.verbose, self.tensorboard_log, tb_log_name or type(self).__name__,
+            reset_num_timesteps,
+        )  # fmt: skip
         self.env.limit = EpisodeLimit(env, max_episode_steps)
-        folder = open_folder(run_folder, self, env, budget, plan, evaluator, max_episode_steps)
+        self.env.success_of = SuccessReader(success_key)
+        folder = open_folder(
+            run_folder, self, env, budget, plan, evaluator, max_episode_steps, success_key
+        )
         with one_thread(), InterruptGuard() as guard:
             session = Session(
                 self, plan, folder=folder, evaluator=evaluator,
                 progress=open_progress(progress_bar, budget.total, 0, budget.unit),
                 done=lambda: budget.done, should_stop=lambda: guard.requested,
-                checkpoint_suffix=self.suffix,
+                checkpoint_suffix=self.suffix, outputs=outputs, log_interval=log_interval,
             )  # fmt: skip
             self._train(session, budget, guard, callback)
         if guard.requested:
@@ -179,9 +278,10 @@ class DeepAgent(ABC):
         steps = budget.total if budget.unit == "steps" else NEVER
         try:
             session.compile(self.warm_up)
-            # whatever has drawn from the global generators since the model was made
+            # the global generators may have been used since the model was made
             model.set_random_seed(model.seed)
-            model.set_logger(ModelLogger(None, []))  # its own would open a folder elsewhere
+            # its own would open a folder elsewhere
+            model.set_logger(ModelLogger(None, [Forward(self.logger)]))
             reporter = Reporter(session, self, budget, guard)
             model.learn(steps, callback=[reporter, *_callbacks(callback)], log_interval=NEVER)
             status = "finished" if budget.spent else "stopped"
@@ -199,24 +299,56 @@ class DeepAgent(ABC):
         episode_start: Any = None,
         deterministic: bool = False,
     ) -> tuple[Any, Any]:
-        """The model's own `predict`."""
+        """The model's own `predict`.
+
+        Args:
+            observation: An observation, or a stack of them.
+            state: As in Stable-Baselines3.
+            episode_start: As in Stable-Baselines3.
+            deterministic: Whether to act greedily.
+
+        Returns:
+            The action or actions, and the state.
+        """
         return self.model.predict(observation, state, episode_start, deterministic)
 
     # -- description ---------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        env = None if self.env is None else self.env.env
+        return (
+            f"{type(self).__name__}(env={describe_env(env)}, seed={self.seed}, "
+            f"{self.num_timesteps:,} steps)"
+        )
+
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again."""
+        """All settings, as JSON: what makes the agent again.
+
+        Returns:
+            The settings by name.
+        """
         # copies, because Stable-Baselines3 writes into the dicts that it is given
         return {name: deepcopy(getattr(self, name)) for name in settings_of(type(self))}
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float | None]:  # noqa: ARG002
-        """The last losses; nothing where the method has none, or has not begun to learn."""
+        """The last losses.
+
+        Args:
+            totals: Ignored.
+
+        Returns:
+            Values by name; None where the method has none, or has not begun to learn.
+        """
         latest = self.model.logger.name_to_value
         found = {name: latest.get(name) for name in LOSSES}
         return {name: None if value is None else float(value) for name, value in found.items()}
 
     def gauges(self) -> dict[str, Any]:
-        """Numbers for the progress bar."""
+        """Numbers for the progress bar.
+
+        Returns:
+            Numbers by name.
+        """
         return {}
 
     def warm_up(self) -> None:
@@ -232,12 +364,15 @@ class DeepAgent(ABC):
         """Write Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept.
 
         Args:
-            path: The file.
+            path: The file; without a suffix .zip is added.
             training: Ignored, because such a run is not resumed.
         """
         # read by `load`
         self.model.agent_settings = self.config()  # type: ignore[attr-defined]
-        with replacing(Path(path)) as temporary:
+        # plain text in the zip: says which method's `load` opens it, before anything is executed
+        self.model.agent_name = self.name  # type: ignore[attr-defined]
+        file = Path(path)
+        with replacing(file if file.suffix else file.with_name(f"{file.name}.zip")) as temporary:
             self.model.save(temporary)
 
     @classmethod
@@ -246,16 +381,16 @@ class DeepAgent(ABC):
 
         Args:
             path: The zip.
-            env: The environment of the model, for whoever trains `agent.model` further; none is
+            env: The environment of the model, to train `agent.model` further; none is
                 needed to predict.
-            trusted: Your word that the file comes from a place that you trust. Such files can
+            trusted: Whether you trust the origin of the file. Such files can
                 execute what is in them.
 
         Returns:
             The agent, to predict with; its settings are those of the model.
 
         Raises:
-            ValueError: If you have not given your word.
+            ValueError: If you do not.
         """
         if not trusted:
             raise ValueError(
@@ -274,7 +409,11 @@ class DeepAgent(ABC):
 
     @classmethod
     def without_buffer(cls) -> dict[str, Any] | None:
-        """What `load` puts in the place of a replay buffer that needs an environment."""
+        """What `load` puts in the place of a replay buffer that needs an environment.
+
+        Returns:
+            Stable-Baselines3's `custom_objects`, or None.
+        """
         return None
 
 
@@ -286,6 +425,7 @@ def policy_for(env: gymnasium.Env[Any, Any]) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
+    """Let torch use one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -303,7 +443,28 @@ def _callbacks(callback: Any) -> list[BaseCallback]:
     if hasattr(callback, "on_step"):
         return [callback]
     # as in the other agents' training, a function stops it by False, not by None
-    return [ConvertCallback(lambda locals_, globals_: callback(locals_, globals_) is not False)]
+    return [ConvertCallback(lambda locals_, globals_: goes_on(callback(locals_, globals_)))]
+
+
+class Forward(KVWriter):
+    """Sends what callbacks record in the model's logger to that of the agent."""
+
+    def __init__(self, logger: Logger) -> None:
+        self._logger = logger
+
+    def write(
+        self,
+        key_values: dict[str, Any],
+        key_excluded: dict[str, tuple[str, ...]],
+        step: int = 0,
+    ) -> None:
+        """Send a row."""
+        for key, value in key_values.items():
+            self._logger.record(key, value, key_excluded.get(key))
+        self._logger.dump(step)
+
+    def close(self) -> None:
+        """The agent closes its logger itself."""
 
 
 class Reporter(BaseCallback):

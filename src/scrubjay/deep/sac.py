@@ -1,12 +1,15 @@
 """Soft Actor-Critic, the paper's baseline: Stable-Baselines3's own, with settings by task.
 
 What is not a setting here is Stable-Baselines3's default, on the task's own observations, not
-normalised. The authors' small batches and high learning rates make a weak SAC, so the preset
-"defaults" stands beside "paper"; "her" adds hindsight, for tasks with goals.
+normalised. The authors' small batches and high learning rates make a weak SAC, so there are three
+more presets: "defaults"; "small-entropy", defaults whose entropy coefficient starts small, which is
+fairer where rewards are sparse; and "her", defaults with hindsight, for tasks with goals.
 """
 
+from os import PathLike
 from typing import Annotated, Any
 
+import gymnasium
 from stable_baselines3 import SAC as Model  # noqa: N811
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -33,7 +36,9 @@ class SAC(DeepAgent):
         hindsight: whether goals are relabelled in hindsight: true or false
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
         device: where the networks are; they are too small for a GPU to help
-        seed: decides every random number
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
     """
 
     name = "sac"
@@ -41,7 +46,7 @@ class SAC(DeepAgent):
 
     def __init__(
         self,
-        env: Any,
+        env: gymnasium.Env[Any, Any] | str,
         *,
         batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
         learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 3e-4,
@@ -53,7 +58,9 @@ class SAC(DeepAgent):
         hindsight: bool = False,
         policy_kwargs: dict[str, Any] | None = None,
         device: str = "cpu",
-        seed: int = 0,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(env, locals())
 
@@ -83,7 +90,13 @@ class SAC(DeepAgent):
 
 # ---------------------------------------------------------------- settings by task
 
-PRESETS = ("paper", "defaults", "her")
+# Beside the authors' settings: what differs from Stable-Baselines3's defaults.
+BESIDE_PAPER: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "small-entropy": {"ent_coef": "auto_0.01"},
+    "her": {"hindsight": True},
+}
+PRESETS = ("paper", *BESIDE_PAPER)
 
 # Batch size and learning rate that the paper's authors gave to SAC.
 AUTHORS = {
@@ -104,16 +117,16 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
 
     Args:
         task: A task's name or id.
-        name: "paper": the authors' settings; "defaults": Stable-Baselines3's; "her": those with
-            hindsight.
+        name: "paper": the authors' settings; "defaults": Stable-Baselines3's; "small-entropy":
+            those, with an entropy coefficient that starts at 0.01; "her": those with hindsight.
 
     Returns:
         The arguments by name.
     """
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    if name != "paper":
-        return {"hindsight": True} if name == "her" else {}
+    if name in BESIDE_PAPER:
+        return dict(BESIDE_PAPER[name])
     known = task.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
     if known not in AUTHORS:
         raise ValueError(

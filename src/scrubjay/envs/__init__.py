@@ -25,6 +25,14 @@ _TASKS = {
     "SparseFetchReach": ("fetch:SparseFetchReach", 50),
     "NoisyPointUMaze": ("noisy:noisy_point_umaze", 1000),
     "NoisySparseMountainCar": ("noisy:noisy_mountain_car", 999),
+    "SensorMountainCar": ("variants:sensor_mountain_car", 999),
+    "StickyPointUMaze": ("variants:sticky_point_umaze", 1000),
+    "RandomStartPointUMaze": ("mazes:RandomStartPointUMaze", 1000),
+    "PointCorridor": ("mazes:PointCorridor", 1000),
+    "PointTMaze": ("mazes:PointTMaze", 1000),
+    "SparseReacher": ("variants:SparseReacher", 50),
+    "SparseFetchPush": ("variants:sparse_fetch_push", 50),
+    "FourRoomsGrid": ("four_rooms_grid:FourRoomsGrid", 200),
 }
 
 TASK_IDS = tuple(f"scrubjay/{name}-v0" for name in _TASKS)

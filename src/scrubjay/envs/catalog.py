@@ -2,6 +2,7 @@
 
 import difflib
 from dataclasses import dataclass
+from pathlib import Path
 
 import gymnasium
 
@@ -28,7 +29,7 @@ TASKS = (
          "drive a weak car up a hill, paid only at the top", needs_mujoco=False),
     Task("PointUMaze", "PointUMaze", "1 at the goal",
          "a point robot around the bend of a U-shaped corridor"),
-    Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 at two sub-goals",
+    Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 at sub-goals",
          "four rooms; two nearer goals pay half and end the episode"),
     Task("Point4RoomsOneGoal", "Point4Rooms-v1", "1 at the goal",
          "four rooms with the far goal only"),
@@ -42,6 +43,18 @@ TASKS = (
          "PointUMaze with noisy actions and a noisy view"),
     Task("NoisySparseMountainCar", "", "100 at the flag",
          "SparseMountainCar with noisy actions and a noisy view", needs_mujoco=False),
+    Task("SensorMountainCar", "", "100 at the flag",
+         "SparseMountainCar with extra sensors that measure nothing", needs_mujoco=False),
+    Task("StickyPointUMaze", "", "1 at the goal",
+         "PointUMaze in which an action is sometimes repeated"),
+    Task("RandomStartPointUMaze", "", "1 at the goal", "PointUMaze from anywhere"),
+    Task("PointCorridor", "", "1 at the goal", "a straight corridor, 30 cells long"),
+    Task("PointTMaze", "", "1 at the goal", "a T maze, 30 cells deep"),
+    Task("SparseReacher", "", "1 within 2 cm of the target", "Reacher-v5 with a sparse reward"),
+    Task("SparseFetchPush", "", "1 when the box is at the target",
+         "FetchPush-v4, ending at success"),
+    Task("FourRoomsGrid", "", "1 at the goal",
+         "four rooms on a grid; discrete actions", needs_mujoco=False),
 )  # fmt: skip
 
 
@@ -66,6 +79,11 @@ def find_task(name: str) -> str:
     known = [*(task.name for task in TASKS), *gymnasium.registry]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`scrubjay tasks` lists what there is"
+    module, _, attribute = name.removesuffix(".py").rpartition(".")
+    if not near and Path(f"{name.removesuffix('.py')}.py").exists():
+        hint = f"name the environment in it too, as in {name.removesuffix('.py')}:MyEnv"
+    elif module and Path(f"{module.replace('.', '/')}.py").exists():
+        hint = f"did you mean {module}:{attribute}?"
     raise UnknownTaskError(f"there is no task {name!r}; {hint}")
 
 

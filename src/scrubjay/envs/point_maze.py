@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scrubjay.compiled import compiled
 from scrubjay.envs.maze_map import CELL, HALF_CELL, Goal, MazeMap
 from scrubjay.envs.mujoco_task import MujocoTask, mujoco
+from scrubjay.envs.top_view import TopView
 
 Array = npt.NDArray[np.float64]
 
@@ -47,22 +48,31 @@ FOUR_ROOMS = """
 
 
 class PointMaze(MujocoTask):
-    """A point robot in a maze drawn as text, paid at its goals.
+    """A point robot in a maze drawn as text, with rewards at its goals.
 
-    `PointMaze(["#####", "#R G#", "#####"])` is a maze. `#` is a block, `R` the start, `G` a goal
-    that pays 1, a space is free; `goals` adds others as (x, y) or (x, y, reward), with the start
-    at the origin, 4 to a cell, x along the columns and y along the rows (so a picture, with y
-    upwards, shows the map's last row on top).
+    `PointMaze(["#####", "#R G#", "#####"])` is a maze: `#` is a block, `R` the start, `G` a goal
+    with reward 1 and a space is free. The start is the origin, a cell is 4 wide, x follows the
+    columns and y the rows (a picture, in which y points up, shows the map's last row on top).
 
-    Actions: displacement forwards in [-1, 1] and turn in [-0.25, 0.25], clipped to that.
-    Observations: x, y, heading; with `full_observation` also the three velocities and a
-    thousandth of the steps since the start. Coming within 0.6 of any goal ends the episode and
-    pays the goal's reward; every other step pays `step_reward` (-0.0001 in the original, 0 here).
-    An episode starts within 0.1 of the origin in position and heading, with normally distributed
-    velocities of standard deviation 0.1.
+    Actions are a displacement forwards in [-1, 1] and a turn in [-0.25, 0.25], clipped to that.
+    Observations are x, y and heading. Coming within 0.6 of a goal ends the episode with the goal's
+    reward. An episode starts within 0.1 of the origin in position and heading, with normally
+    distributed velocities of standard deviation 0.1.
 
-    `info`: `is_success` (at a goal that pays most), `goal_index` (-1 away from all),
-    `goal_reward`, and `wall_hit` (0 no wall, 1 thrown back, 2 stopped).
+    `info` contains `is_success` (at a goal with the highest reward), `goal_index` (-1 away from all
+    goals), `goal_reward`, and `wall_hit` (0 no wall, 1 reflected, 2 stopped).
+
+    Args:
+        map: The maze, one string of several lines or a list of rows.
+        goals: Further goals, each (x, y) or (x, y, reward).
+        full_observation: Whether to observe the three velocities and a thousandth of the steps
+            since the start, too.
+        pixels: If given, observe a picture of the maze from above with that many pixels per side,
+            (pixels, pixels, 3) bytes, instead. It is drawn without OpenGL.
+        step_reward: The reward of every other step (-0.0001 in the original).
+        render_mode: None, "human" or "rgb_array".
+        width: Pixels of a rendered picture.
+        height: Pixels of a rendered picture.
     """
 
     def __init__(
@@ -71,6 +81,7 @@ class PointMaze(MujocoTask):
         goals: Sequence[Sequence[float]] = (),
         *,
         full_observation: bool = False,
+        pixels: int | None = None,
         step_reward: float = 0.0,
         render_mode: str | None = None,
         width: int | None = None,
@@ -80,6 +91,7 @@ class PointMaze(MujocoTask):
         self.goals = self.maze.goals(goals)
         self.full_observation = full_observation
         self.step_reward = float(step_reward)
+        self._view = None if pixels is None else TopView(self.maze, self.goals, pixels)
         self._best_reward = max(goal.reward for goal in self.goals)
         self._goal_centers = np.array([(goal.x, goal.y) for goal in self.goals])
         self._walls = self.maze.wall_lines
@@ -87,7 +99,9 @@ class PointMaze(MujocoTask):
         self.action_space = gym.spaces.Box(
             np.array([-1.0, -0.25], np.float32), np.array([1.0, 0.25], np.float32)
         )
-        self.observation_space = observation_space(self.maze, full_observation)
+        self.observation_space: gym.Space[Any] = observation_space(self.maze, full_observation)
+        if pixels is not None:
+            self.observation_space = gym.spaces.Box(0, 255, (pixels, pixels, 3), np.uint8)
         default_width, default_height = picture_size(self.maze)
         width = default_width if width is None else width
         height = default_height if height is None else height
@@ -115,7 +129,9 @@ class PointMaze(MujocoTask):
         self._steps = 0
         return super().reset(seed=seed, options=options)
 
-    def observe(self) -> Array:
+    def observe(self) -> npt.NDArray[Any]:
+        if self._view is not None:
+            return self._view.draw(*self.qpos.tolist())
         if self.full_observation:
             return np.array([*self.qpos.tolist(), *self.qvel.tolist(), 0.001 * self._steps])
         return self.qpos.copy()

@@ -11,13 +11,14 @@ from scrubjay.analysis.reading import Array
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top
 FEWEST_CELLS, MOST_CELLS = 30, 84
-# From dark violet to yellow, even steps of lightness: readable in grey and by the colour-blind.
+# From violet to yellow, even steps of lightness: readable in grey and by the colour-blind. The
+# darkest violet of viridis is left out, which would not be seen on a dark page.
 SCALE = np.array(
     [
-        [68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128],
-        [94, 201, 98], [173, 220, 48], [253, 231, 37],
+        [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98],
+        [173, 220, 48], [253, 231, 37],
     ]
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 
 
 def memory_map(view: MemoryView, low: float, high: float) -> tuple[npt.NDArray[np.uint8], Box]:

@@ -3,29 +3,46 @@
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from scrubjay.analysis.results import save_result
 from scrubjay.figures.style import STYLE
 from scrubjay.optional import require
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 DPI = {"png": 160, "svg": 90}  # of an SVG only what is rasterized
 
 
 def save_figure(
-    figure: Any, stem: str | Path, rows: Sequence[Mapping[str, Any]], command: str
+    figure: "Figure",
+    stem: str | Path,
+    rows: Sequence[Mapping[str, object]],
+    command: str,
+    notes: Sequence[str] = (),
 ) -> list[Path]:
-    """Write stem.png, stem.svg, stem.csv (`rows`) and stem.json (how it came to be).
+    """Write stem.png, stem.svg, stem.csv and stem.json.
 
-    Each file appears whole or not at all. A figure that is there already with other numbers is
-    first moved to `previous/<stem>.<time of it>.*`, so that no result is lost; with the same
-    numbers it is replaced.
+    Args:
+        figure: A matplotlib figure.
+        stem: The files' path without a suffix.
+        rows: The numbers that it shows, for stem.csv.
+        command: The command that made it, for stem.json.
+        notes: What its caption says beside the numbers, for stem.json.
+
+    Returns:
+        The paths that were written. Earlier numbers are kept, as `save_result` says.
     """
-    pictures = {".png": _render(figure, "png"), ".svg": _render(figure, "svg")}
-    return save_result(stem, pictures, rows, command)
+    return save_result(stem, render(figure), rows, command, notes)
 
 
-def _render(figure: Any, kind: str) -> bytes:
+def render(figure: "Figure") -> dict[str, bytes]:
+    """A figure as PNG and SVG, by suffix."""
+    return {".png": _render(figure, "png"), ".svg": _render(figure, "svg")}
+
+
+def _render(figure: "Figure", kind: str) -> bytes:
     matplotlib = require("matplotlib", "plots")
     buffer = io.BytesIO()
     # No date and no version inside: the same figure is the same file.

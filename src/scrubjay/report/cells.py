@@ -17,7 +17,10 @@ from scrubjay.report.formatting import ABSENT, number
 
 @dataclass(frozen=True)
 class Estimate:
-    """IQM with its interval, and mean with its standard error."""
+    """A result in two lines: IQM with its interval, and mean with its standard error.
+
+    From one or two seeds there is neither: the values themselves, and how many they are.
+    """
 
     robust: str
     plain: str
@@ -32,12 +35,13 @@ class SeedStrip:
 
 
 def estimate(curve: Curve | None) -> Estimate | None:
-    """At the last step; none from fewer than three seeds."""
+    """At the last step."""
     if curve is None:
         return None
     found = summary(curve)
     if found.interval is None or found.standard_error is None:
-        return None
+        values = curve.values[:, -1]
+        return Estimate(", ".join(map(_short, values)), f"n = {len(values)}")
     low, high = found.interval.low[-1], found.interval.high[-1]
     return Estimate(
         f"{_short(found.interquartile_mean[-1])} [{_short(low)}, {_short(high)}]",
@@ -67,15 +71,27 @@ def improvement(first: Array, second: Array) -> str:
     return f"{share} [{interval.low[0]:.0%}, {interval.high[0]:.0%}]"
 
 
-def median_over_seeds(runs: Sequence[RunData], name: str) -> str:
-    """The median over seeds of a step in the manifest; never is later than any step."""
-    steps = [run.manifest.get(name) for run in runs]
-    known = [float(step) for step in steps if isinstance(step, int | float)]
-    if not steps:
+def first_step(runs: Sequence[RunData], name: str) -> str:
+    """When seeds had their first success: the median step, and how many never had one.
+
+    Args:
+        runs: The finished runs of a method.
+        name: The step's name in the manifest.
+    """
+    if not any(run.has_success for run in runs):
         return ABSENT
-    middle = float(np.median([*known, *[np.inf] * (len(steps) - len(known))]))
-    text = number(middle) if np.isfinite(middle) else "never"
-    return text if len(known) == len(steps) else f"{text} ({len(known)} of {len(steps)})"
+    steps = [run.manifest.get(name) for run in runs]
+    known = sorted(float(step) for step in steps if isinstance(step, int | float))
+    never = len(steps) - len(known)
+    if not known:
+        return "never" if len(steps) == 1 else f"never in {len(steps)} seeds"
+    if not never:
+        return number(float(np.median(known)))
+    # a median is only known if more than half of the seeds had one; never is later than any step
+    middle = float(np.median([*known, *[np.inf] * never]))
+    if np.isfinite(middle):
+        return f"{number(middle)}; never in {never} of {len(steps)} seeds"
+    return f"{', '.join(map(number, known))}; never in {never} of {len(steps)} seeds"
 
 
 def last_value(run: RunData, name: str) -> float | None:

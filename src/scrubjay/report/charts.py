@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.analysis.curves import Curve, band_of, summary
+from scrubjay.analysis.curves import Curve, band_of, coincidences, summary
 from scrubjay.analysis.reading import Array
 from scrubjay.report.evidence import Series
 from scrubjay.report.formatting import number
@@ -27,7 +27,7 @@ class Field:
 
     width: int = 560
     height: int = 300
-    left: int = 50
+    left: int = 58
     right: int = 538
     top: int = 10
     bottom: int = 258
@@ -46,14 +46,17 @@ class Frame:
     y_high: float
 
     def x(self, value: Any) -> Any:
+        """Where a step is, or an array of them."""
         share = (value - self.x_low) / (self.x_high - self.x_low)
         return FIELD.left + share * (FIELD.right - FIELD.left)
 
     def y(self, value: Any) -> Any:
+        """Where a value is, or an array of them."""
         share = (value - self.y_low) / (self.y_high - self.y_low)
         return FIELD.bottom - share * (FIELD.bottom - FIELD.top)
 
     def path(self, steps: Array, values: Array) -> str:
+        """A line through all points, in SVG's notation."""
         points = zip(self.x(steps), self.y(values), strict=True)
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
@@ -85,11 +88,12 @@ class LoneRun:
 
 @dataclass(frozen=True)
 class DrawnSeries:
-    """The paths of one method."""
+    """The paths of one method; `below` is the number of lines under it that it would hide."""
 
     label: str
     colour: str
     unfinished: list[str]
+    below: int
     seeds: list[str] = field(default_factory=list)
     bands: list[Band] = field(default_factory=list)
     lone_runs: list[LoneRun] = field(default_factory=list)
@@ -101,6 +105,7 @@ class Chart:
 
     title: str
     y_label: str
+    note: str
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     series: list[DrawnSeries]
@@ -109,13 +114,31 @@ class Chart:
 
 
 def line_chart(
-    series: Sequence[Series], title: str, y_label: str, y_range: tuple[float, float] | None = None
+    series: Sequence[Series],
+    title: str,
+    y_label: str,
+    y_range: tuple[float, float] | None = None,
+    note: str = "",
 ) -> Chart:
-    """The chart of one task: a line for each method."""
+    """The chart of one task: a line for each method.
+
+    Args:
+        series: The methods.
+        title: The task.
+        y_label: What is drawn.
+        y_range: The lowest and the highest value, if they are known.
+        note: A remark beside the title.
+
+    Returns:
+        Where everything is drawn.
+    """
     frame = _frame(series, y_range)
+    below = _hidden_below(series)
+    notes = [note, "dashed: lines that coincide" if any(below) else ""]
     return Chart(
         title=title,
         y_label=y_label,
+        note="; ".join(filter(None, notes)),
         x_ticks=[
             Tick(f"{frame.x(value):.1f}", number(value))
             for value in ticks(frame.x_low, frame.x_high)
@@ -124,7 +147,7 @@ def line_chart(
             Tick(f"{frame.y(value):.1f}", number(value))
             for value in ticks(frame.y_low, frame.y_high)
         ],
-        series=[_draw(frame, one) for one in series],
+        series=[_draw(frame, one, count) for one, count in zip(series, below, strict=True)],
         data={
             "x": [frame.x_low, frame.x_high, FIELD.left, FIELD.right],
             "series": [_numbers(one, one.curve) for one in series if one.curve is not None],
@@ -153,11 +176,18 @@ def _frame(series: Sequence[Series], y_range: tuple[float, float] | None) -> Fra
     return Frame(x_low, x_high if x_high > x_low else x_low + 1, bottom, high + margin)
 
 
-def _draw(frame: Frame, one: Series) -> DrawnSeries:
+def _hidden_below(series: Sequence[Series]) -> list[int]:
+    """For each method, how many lines drawn before it coincide with its own."""
+    drawn = [one.curve for one in series if one.curve is not None]
+    counts = iter(coincidences(drawn, MODES["iqm"]))
+    return [0 if one.curve is None else next(counts) for one in series]
+
+
+def _draw(frame: Frame, one: Series, below: int) -> DrawnSeries:
     unfinished = [
         frame.path(curve.steps, values) for curve in one.unfinished for values in curve.values
     ]
-    drawn = DrawnSeries(one.label, one.colour, unfinished)
+    drawn = DrawnSeries(one.label, one.colour, unfinished, min(below, 3))
     if one.curve is None:
         return drawn
     steps, values = one.curve.steps, one.curve.values

@@ -10,7 +10,7 @@ from scrubjay.analysis.curves import Curve, at_steps, evaluation_curve, progress
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData
 from scrubjay.envs.catalog import short_task
-from scrubjay.figures.style import colour_of, in_order
+from scrubjay.figures.style import colours_of, in_order
 from scrubjay.training.errors import RunError
 
 
@@ -24,7 +24,14 @@ class Method:
 
 @dataclass(frozen=True)
 class Series:
-    """A method in a chart: its finished seeds, and unfinished runs that are only shown."""
+    """A method in a chart: its finished seeds, and runs that are only shown.
+
+    Attributes:
+        label: The method's name.
+        colour: Its colour.
+        curve: Its finished runs.
+        unfinished: Runs that are not finished, and runs of a seed that is counted already.
+    """
 
     label: str
     colour: str
@@ -33,6 +40,7 @@ class Series:
 
     @property
     def curves(self) -> list[Curve]:
+        """All of its curves."""
         return [*([self.curve] if self.curve else []), *self.unfinished]
 
 
@@ -43,20 +51,26 @@ class Evidence:
         self.notes = notes
         groups = group_runs(runs)
         self.labels = in_order({group.label for group in groups})
+        self._colours = colours_of(self.labels)
         self.groups = sorted(groups, key=lambda g: (g.task, self.labels.index(g.label)))
         self.tasks = list(dict.fromkeys(group.task for group in self.groups))
         self.series = cache(self._series)
+        for group in self.groups:
+            self._note_repeats(group)
 
     @property
     def title(self) -> str:
+        """The tasks."""
         return ", ".join(map(short_task, self.tasks))
 
     @property
     def methods(self) -> list[Method]:
+        """All methods, in order."""
         return [self.method(label) for label in self.labels]
 
     def method(self, label: str) -> Method:
-        return Method(label, colour_of(label, self.labels))
+        """A method with its colour."""
+        return Method(label, self._colours[label])
 
     def note(self, text: str) -> None:
         """Say something at the top of the page, once."""
@@ -64,7 +78,28 @@ class Evidence:
             self.notes.append(text)
 
     def of_task(self, task: str) -> list[Group]:
+        """The groups of a task."""
         return [group for group in self.groups if group.task == task]
+
+    def has_success(self, task: str) -> bool:
+        """Whether a task says which episodes were a success."""
+        return any(run.has_success for group in self.of_task(task) for run in group.runs)
+
+    def return_per_success(self, task: str) -> float | None:
+        """What a success pays where nothing else is paid; None where a return says more.
+
+        Returns are then success rates times a constant, and one chart shows both.
+        """
+        pairs = [
+            (run.evaluations.success, run.evaluations.returns)
+            for group in self.of_task(task)
+            for run in (*group.runs, *group.repeats)
+        ]
+        success, returns = (np.concatenate(values) for values in zip(*pairs, strict=True))
+        if not len(success) or not np.isfinite(success).all():
+            return None
+        pay = float(returns.max() / success.max()) if success.max() > 0 else 1.0
+        return pay if pay > 0 and np.allclose(returns, pay * success, atol=1e-6) else None
 
     def compared(self, task: str, metric: str) -> dict[str, Curve]:
         """The curves of all methods of a task, at the steps that all of them have."""
@@ -84,14 +119,23 @@ class Evidence:
             finished = self._curve(Group(group.label, task, group.finished), metric)
             others = [
                 self._curve(Group(group.label, task, (run,)), metric)
-                for run in group.runs
-                if not run.finished
+                for run in (*group.runs, *group.repeats)
+                if not run.finished or run in group.repeats
             ]
             unfinished = tuple(curve for curve in others if curve is not None)
             if finished is not None or unfinished:
                 colour = self.method(group.label).colour
                 found.append(Series(group.label, colour, finished, unfinished))
         return found
+
+    def _note_repeats(self, group: Group) -> None:
+        for run in group.repeats:
+            first = next(other.path for other in group.runs if other.seed == run.seed)
+            self.note(
+                f"{run.path} and {first} are the same method, task and seed ({run.seed}). Both are "
+                "shown; only the second is counted, for a seed that is counted twice makes "
+                "intervals too narrow."
+            )
 
     def _curve(self, group: Group, metric: str) -> Curve | None:
         """A curve, or None; where that is a surprise, with a note why."""
@@ -103,7 +147,7 @@ class Evidence:
         except RunError as error:
             self.note(f"{error}.")
             return None
-        # The report names unfinished runs by their folders already.
+        # the report names unfinished runs by their folders already
         for note in curve.notes if group.runs == group.finished else ():
             self.note(f"{note}.")
         return curve if np.isfinite(curve.values).all() else None

@@ -1,8 +1,7 @@
 """Numbers as a person writes them."""
 
-from typing import Any
-
 ABSENT = "–"
+NO_SUCCESS = "no success signal"
 
 
 def number(value: float) -> str:
@@ -27,6 +26,6 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def or_absent(value: Any) -> Any:
-    """The value, or a dash where there is none."""
-    return ABSENT if value is None else value
+def or_absent(value: object) -> str:
+    """The value as text, or a dash where there is none."""
+    return ABSENT if value is None else str(value)

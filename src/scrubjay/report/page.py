@@ -5,7 +5,7 @@ cannot be read are named in the page and left out; runs that are not finished ar
 counted in no mean.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,7 @@ def build_page(templates: "Environment", runs: list[RunData], notes: list[str]) 
         facts=_facts(runs, evidence),
         machines=list(dict.fromkeys(_machine(run) for run in runs)),
         methods=evidence.methods,
+        contents=_contents(content),
         notes=evidence.notes,  # after the content, which adds to them
         **content,
     )
@@ -83,6 +84,21 @@ def _content(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def _contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The sections that have something to show: their places in the page, and their names."""
+    shown = {
+        "curves": ("Learning curves", True),
+        "results": ("Results", True),
+        "improvements": ("Probability of improvement", content["improvements"]),
+        "memory": ("Memory", content["memory_sizes"] or content["memories"]),
+        "trajectories": ("Trajectories", content["trajectories"]),
+        "time": ("Time", content["times"]),
+        "settings": ("Settings", content["settings"]["rows"]),
+        "runs": ("Runs", True),
+    }
+    return [(place, name) for place, (name, there) in shown.items() if there]
+
+
 def _read(run_paths: str | Path | Iterable[str | Path]) -> tuple[list[RunData], list[str]]:
     """All runs that can be read, in order, and why others cannot."""
     runs, notes = [], []
@@ -92,7 +108,7 @@ def _read(run_paths: str | Path | Iterable[str | Path]) -> tuple[list[RunData], 
         except RunError as error:
             notes.append(f"Left out: {error}.")
     if not runs:
-        raise RunError("no run could be read. " + " ".join(notes))
+        raise RunError("expected at least one run that can be read, got none. " + " ".join(notes))
     notes += [f"{run.path}: {note}." for run in runs for note in run.notes]
     return sorted(runs, key=lambda run: (run.task, run.agent, run.seed, str(run.path))), notes
 
@@ -102,7 +118,7 @@ def _facts(runs: Sequence[RunData], evidence: Evidence) -> list[str]:
         count(len(runs), "run"),
         count(len(evidence.labels), "method"),
         count(len(evidence.tasks), "task"),
-        f"written {now()}",
+        f"written {now()[:16].replace('T', ' ')} UTC",
     ]
 
 

@@ -12,15 +12,23 @@ from scrubjay.report.formatting import number
 from scrubjay.training.tables import column, read_columns
 
 SIDE, LEFT, TOP = 180.0, 34.0, 4.0
+# Episodes are no methods: their colours are others than those of the methods that are shown most.
+EPISODE_COLOURS = (
+    *("#2a78d0", "#d0532a", "#2f9e63", "#8a4fc4", "#c0901a", "#1f9aa8", "#c7428b", "#6d7d1c"),
+    *("#7a5540", "#5a6475"),
+)
 
 
 @dataclass(frozen=True)
 class Way:
-    """The way of one episode, with its two ends."""
+    """The way of one episode, with its two ends; unknown success counts as one."""
 
     track: str
     start: tuple[str, str]
     end: tuple[str, str]
+    episode: int
+    colour: str
+    succeeded: bool
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ def trajectory_picture(run: RunData) -> Picture | None:
     if len(wanted[0]) == 0:
         return None
     timestep, episode, x, y = (values[wanted[0] == wanted[0][-1]] for values in wanted)
-    walls = _walls(run)
+    walls, failed = _walls(run), _failed_episodes(run, float(timestep[-1]))
     box = _square(
         np.concatenate([x, walls[:, ::2].ravel()]), np.concatenate([y, walls[:, 1::2].ravel()])
     )
@@ -81,7 +89,10 @@ def trajectory_picture(run: RunData) -> Picture | None:
         "y",
         *_corners(box),
         walls=["M" + "L".join(_points(box, wall[::2], wall[1::2])) for wall in walls],
-        ways=[_way(box, x[episode == which], y[episode == which]) for which in np.unique(episode)],
+        ways=[
+            _way(box, x[episode == which], y[episode == which], place, place not in failed)
+            for place, which in enumerate(np.unique(episode))
+        ],
     )
 
 
@@ -90,10 +101,22 @@ def colour_bar(low: float, high: float) -> ColourBar:
     return ColourBar(number(low), number(high), ["rgb({},{},{})".format(*c) for c in SCALE])
 
 
-def _way(box: Box, x: Array, y: Array) -> Way:
+def _failed_episodes(run: RunData, timestep: float) -> set[int]:
+    """Which episodes of an evaluation were no success, counted from 0."""
+    path = run.path / "eval.csv"
+    table, _ = read_columns(path)
+    if not table:
+        return set()
+    success = column(table, "is_success", path)[column(table, "timestep", path) == timestep]
+    return set(np.flatnonzero(success == 0).tolist())
+
+
+def _way(box: Box, x: Array, y: Array, place: int, succeeded: bool) -> Way:
     points = _points(box, x, y)
     (start_x, start_y), (end_x, end_y) = points[0].split(), points[-1].split()
-    return Way("M" + "L".join(points), (start_x, start_y), (end_x, end_y))
+    colour = EPISODE_COLOURS[place % len(EPISODE_COLOURS)]
+    track = "M" + "L".join(points)
+    return Way(track, (start_x, start_y), (end_x, end_y), place + 1, colour, succeeded)
 
 
 def _points(box: Box, x: Array, y: Array) -> list[str]:
@@ -112,8 +135,14 @@ def _square(x: Array, y: Array) -> Box:
 
 
 def _corners(box: Box) -> tuple[str, str, str, str]:
-    left, right, bottom, top = (f"{side:.2g}" for side in box)
+    left, right, bottom, top = map(_short, box)
     return left, right, bottom, top
+
+
+def _short(side: float) -> str:
+    """At most four characters where that is possible: there is little room beside a picture."""
+    text = f"{side:.2g}"
+    return text if len(text) <= 4 else f"{side:.1g}"
 
 
 def _walls(run: RunData) -> Array:

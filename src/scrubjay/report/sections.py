@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scrubjay.analysis.groups import Group, differences
+from scrubjay.analysis.groups import Group, differences, plain
 from scrubjay.analysis.memories import view_memories
 from scrubjay.analysis.reading import RunData
 from scrubjay.analysis.statistics import FEWEST_RUNS
@@ -13,15 +13,15 @@ from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import METRIC_LABELS
 from scrubjay.report.cells import (
     estimate,
+    first_step,
     improvement,
     last_value,
     mean_of,
-    median_over_seeds,
     seed_strip,
 )
 from scrubjay.report.charts import Chart, line_chart
 from scrubjay.report.evidence import Evidence, Method
-from scrubjay.report.formatting import ABSENT, duration, number, or_absent
+from scrubjay.report.formatting import ABSENT, NO_SUCCESS, duration, number, or_absent
 from scrubjay.report.pictures import (
     ColourBar,
     Picture,
@@ -43,25 +43,51 @@ class Gallery:
     pictures: Sequence[Picture]
     bar: ColourBar | None = None
 
+    @property
+    def episodes(self) -> list[tuple[int, str]]:
+        """The numbers of all episodes that are drawn, and their colours."""
+        return sorted({(way.episode, way.colour) for one in self.pictures for way in one.ways})
+
+    @property
+    def some_failed(self) -> bool:
+        """Whether any episode that is drawn was no success."""
+        return any(not way.succeeded for one in self.pictures for way in one.ways)
+
 
 def learning_curves(evidence: Evidence) -> list[Chart]:
-    return [
-        line_chart(series, short_task(task), METRIC_LABELS[metric], limits)
-        for task in evidence.tasks
-        for metric, limits in (("success", (0.0, 1.0)), ("return", None))
-        if (series := evidence.series(task, metric))
-    ]
+    """Success and return of each task; one chart where the return says nothing more."""
+    return [chart for task in evidence.tasks for chart in _charts(evidence, task)]
+
+
+def _charts(evidence: Evidence, task: str) -> list[Chart]:
+    pay, title = evidence.return_per_success(task), short_task(task)
+    success, returns = evidence.series(task, "success"), evidence.series(task, "return")
+    charts = []
+    if success:
+        note = "" if pay is None else f"the return is {_times(pay)}"
+        charts.append(line_chart(success, title, METRIC_LABELS["success"], (0.0, 1.0), note))
+    if returns and (pay is None or not success):
+        note = "" if evidence.has_success(task) else NO_SUCCESS
+        charts.append(line_chart(returns, title, METRIC_LABELS["return"], note=note))
+    return charts
+
+
+def _times(pay: float) -> str:
+    return "the same" if pay == 1 else f"{pay:g} times this"
 
 
 def results(evidence: Evidence) -> list[Row]:
+    """A row for each task and method."""
     return [row for task in evidence.tasks for row in _result_rows(evidence, task)]
 
 
 def improvements(evidence: Evidence) -> list[Row]:
+    """A row for each two methods of a task."""
     return [row for task in evidence.tasks for row in _improvement_rows(evidence, task)]
 
 
 def memory_sizes(evidence: Evidence) -> list[Chart]:
+    """How memories grow, a chart for each task."""
     return [
         line_chart(series, short_task(task), "rows in memory")
         for task in evidence.tasks
@@ -70,11 +96,13 @@ def memory_sizes(evidence: Evidence) -> list[Chart]:
 
 
 def memories(evidence: Evidence) -> list[Gallery]:
+    """What the memories hold at the end."""
     found = [_memories(evidence, group) for group in evidence.groups]
     return [gallery for gallery in found if gallery is not None]
 
 
 def trajectories(evidence: Evidence) -> list[Gallery]:
+    """Evaluation episodes of the last recorded step."""
     found = []
     for group in evidence.groups:
         pictures = [_trajectory(evidence, run) for run in group.runs]
@@ -85,17 +113,19 @@ def trajectories(evidence: Evidence) -> list[Gallery]:
 
 
 def times(evidence: Evidence) -> list[Row]:
+    """How long methods took."""
     groups = [group for group in evidence.groups if group.finished]
     training = [mean_of(group.finished, "time/train_seconds") or 0.0 for group in groups]
     return [_time_row(evidence, group, max(training)) for group in groups]
 
 
 def settings(evidence: Evidence) -> Row:
+    """Settings that differ between the groups."""
     found = differences([group.runs[0] for group in evidence.groups])
     return {
         "groups": [f"{group.label}, {short_task(group.task)}" for group in evidence.groups],
         "rows": [
-            {"name": name, "cells": [or_absent(value) for value in values]}
+            {"name": name.removeprefix("options."), "cells": [_setting(v) for v in values]}
             for name, values in found.items()
             if name.rpartition(".")[2] not in ("seed", "task", "agent")
         ],
@@ -103,12 +133,22 @@ def settings(evidence: Evidence) -> Row:
 
 
 def every_run(evidence: Evidence) -> list[Row]:
-    return [_run_row(evidence, group, run) for group in evidence.groups for run in group.runs]
+    """A row for each run, repeats included."""
+    return [
+        _run_row(evidence, group, run)
+        for group in evidence.groups
+        for run in sorted((*group.runs, *group.repeats), key=lambda run: run.seed)
+    ]
+
+
+def _setting(value: object) -> str:
+    return ABSENT if value is None else plain(value)
 
 
 def _result_rows(evidence: Evidence, task: str) -> list[Row]:
     success, returns = evidence.compared(task, "success"), evidence.compared(task, "return")
     steps = [float(curve.steps[-1]) for curve in (*success.values(), *returns.values())]
+    pay = evidence.return_per_success(task) if success else None
     return [
         {
             "task": short_task(task),
@@ -117,9 +157,11 @@ def _result_rows(evidence: Evidence, task: str) -> list[Row]:
             "step": number(steps[0]) if steps else ABSENT,
             "success": estimate(success.get(group.label)),
             "strip": seed_strip(success.get(group.label)),
-            "returns": estimate(returns.get(group.label)),
-            "first_success": median_over_seeds(group.finished, "first_success_step"),
-            "first_greedy": median_over_seeds(group.finished, "first_greedy_success_step"),
+            "no_success": "" if any(run.has_success for run in group.runs) else NO_SUCCESS,
+            "returns": estimate(returns.get(group.label)) if pay is None else None,
+            "pay": "" if pay is None else "= success" if pay == 1 else f"= {pay:g} × success",
+            "first_success": first_step(group.finished, "first_success_step"),
+            "first_greedy": first_step(group.finished, "first_greedy_success_step"),
         }
         for group in evidence.of_task(task)
     ]
@@ -186,18 +228,32 @@ def _time_row(evidence: Evidence, group: Group, longest: float) -> Row:
 
 def _run_row(evidence: Evidence, group: Group, run: RunData) -> Row:
     steps = run.evaluations.timesteps
-    evaluated = f"{steps[-1]:.0f}" if len(steps) else None
+    evaluated = int(steps[-1]) if len(steps) else None
     return {
         "task": short_task(group.task),
         "method": evidence.method(group.label),
         "seed": run.seed,
-        "status": run.manifest["status"],
-        "finished": run.finished,
-        "steps": or_absent(run.manifest.get("timesteps", evaluated)),
-        "first_success": or_absent(run.manifest.get("first_success_step")),
-        "first_greedy": or_absent(run.manifest.get("first_greedy_success_step")),
+        "status": _status(group, run),
+        "finished": run.finished and run not in group.repeats,
+        "steps": _counted(run.manifest.get("timesteps", evaluated)),
+        "first_success": _first(run, "first_success_step"),
+        "first_greedy": _first(run, "first_greedy_success_step"),
         "elapsed": duration(last_value(run, "time/time_elapsed")),
-        "started": or_absent(run.manifest.get("started")),
+        "started": or_absent(run.manifest.get("started"))[:16].replace("T", " "),
         "path": run.path,
         "command": run.manifest.get("command", ""),
     }
+
+
+def _status(group: Group, run: RunData) -> str:
+    repeated = ", repeats a seed: not counted" if run in group.repeats else ""
+    return f"{run.manifest['status']}{repeated}"
+
+
+def _first(run: RunData, name: str) -> str:
+    step = run.manifest.get(name)
+    return "never" if step is None and run.has_success else _counted(step)
+
+
+def _counted(steps: object) -> str:
+    return f"{steps:,}" if isinstance(steps, int) else or_absent(steps)

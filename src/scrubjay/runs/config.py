@@ -10,6 +10,7 @@ import gymnasium
 from scrubjay.agents.files import upgraded
 from scrubjay.agents.settings import settings_of
 from scrubjay.envs.catalog import UnknownTaskError, find_task
+from scrubjay.envs.own import environment_spec
 from scrubjay.registry import AgentSpec, agent_spec
 from scrubjay.training import RunFolderError
 
@@ -25,7 +26,8 @@ class RunConfig:
 
     Attributes:
         agent: The method's name.
-        task: A Gymnasium id, a bare name or the paper's name; "" if it has none.
+        task: A Gymnasium id, a bare name, the paper's name, or "module:Name" for an environment of
+            your own; "" if it has none.
         preset: The method's settings for the task, by name; the method's first one if not given.
         options: Settings that overrule the preset's.
         task_options: Arguments of the task.
@@ -40,6 +42,8 @@ class RunConfig:
         checkpoint_steps: Steps whose checkpoints are kept for good.
         tensorboard: Whether to write TensorBoard's files.
         max_episode_steps: Where longer episodes are ended as time-outs.
+        success_key: The entry of `info` that says whether an episode was solved; by default
+            "is_success", then "success".
         env_by_id: Whether `task` and `task_options` make its environments; if not, only the program
             that started it can.
     """
@@ -60,6 +64,7 @@ class RunConfig:
     checkpoint_steps: tuple[int, ...] = ()
     tensorboard: bool = False
     max_episode_steps: int | None = None
+    success_key: str | None = None
     env_by_id: bool = True
 
     def __post_init__(self) -> None:
@@ -126,7 +131,8 @@ class RunConfig:
         """The task, with its options and more, like render_mode."""
         self.check_env_by_id()
         options = {**self.task_options, **more}
-        return gymnasium.make(self.task, max_episode_steps=self.max_episode_steps, **options)
+        spec = environment_spec(self.task)
+        return gymnasium.make(spec, max_episode_steps=self.max_episode_steps, **options)
 
     def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
         """An environment of its own for evaluation, if there is any."""
@@ -141,7 +147,7 @@ class RunConfig:
         if self.max_episode_steps is not None:
             options["max_episode_steps"] = self.max_episode_steps
         return gymnasium.make_vec(
-            self.task,
+            environment_spec(self.task),
             num_envs=self.n_envs,
             vectorization_mode="sync",
             vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},

@@ -1,14 +1,23 @@
 """Start, resume and load runs: what the command line, sweeps and Python do."""
 
-import sys
-from dataclasses import asdict
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from itertools import count
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from scrubjay.agents.files import read_training
+from scrubjay.envs.own import needs_import
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
 from scrubjay.training import Callback, RunFolder, RunFolderError
+from scrubjay.training.errors import LockedError, RunExistsError
+from scrubjay.training.lock import LOCK, OWNER
+from scrubjay.training.run_folder import write_json
+
+IfExists = Literal["error", "number", "overwrite"]
 
 
 def start(
@@ -16,6 +25,8 @@ def start(
     out: str | PathLike[str],
     command: str = "",
     *,
+    if_exists: IfExists = "error",
+    on_start: Callable[[Path], None] | None = None,
     callback: Callback = None,
     progress_bar: bool = False,
 ) -> Any:
@@ -23,53 +34,83 @@ def start(
 
     Args:
         config: What decides the run.
-        out: The run folder, which must not hold a run yet.
+        out: The run folder.
         command: The command that started it, for the record.
+        if_exists: What to do if there is something in the folder: "error" refuses a run and leaves
+            other files alone; "number" takes the first free one of out, out-2, out-3, ...;
+            "overwrite" replaces a run and refuses everything else.
+        on_start: Called with the run folder before training begins.
         callback: As in `learn`.
         progress_bar: Whether to show progress.
 
     Returns:
         The trained agent.
+
+    Raises:
+        RunFolderError: If the folder cannot be used.
     """
     check_extras(config)
     env, eval_env = config.make_training_env(), config.make_eval_env()
     agent = config.make_agent(env)
-    with RunFolder.create(out, _as_json(config, agent), command) as folder:
+    with _new_folder(Path(out), _as_json(config, agent), command, if_exists) as folder:
+        if on_start is not None:
+            on_start(folder.path)
         return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
 
 
 def resume(
     path: str | PathLike[str],
     *,
+    steps: int | None = None,
     env: Any = None,
     eval_env: Any = None,
+    on_start: Callable[[RunConfig, int], None] | None = None,
     callback: Callback = None,
     trust_module: bool = False,
     progress_bar: bool = False,
 ) -> Any:
     """Continue a run from its last checkpoint, bit for bit as if it had never stopped.
 
-    A run of a method that is not resumable begins again; one that is finished is only loaded.
+    A run of a method that is not resumable begins again; one that is finished is only loaded,
+    unless `steps` extends it. Schedules count the steps from the beginning of the run, so an
+    extended run of one environment learns what a run of `steps` steps would have learned. Its
+    progress.csv has one row more, that of the former end. A run of several environments finished
+    its open episodes at the former end, and continues from there.
 
     Args:
         path: The run folder.
+        steps: Train up to this total number of steps, in place of the run's own.
         env: The training environment, where the folder does not say how to make it: that of a run
             which was started from Python with an environment that has no id.
         eval_env: The evaluation environment, likewise.
+        on_start: Called with the configuration and the number of steps so far, before training.
         callback: As in `learn`.
-        trust_module: Whether a module that the run's task names ("module:Env-v0") may be imported.
+        trust_module: Whether a module that the run's task names ("module:Name") may be imported.
         progress_bar: Whether to show progress.
 
     Returns:
         The trained agent.
+
+    Raises:
+        RunFolderError: If it is not a run, if its environment cannot be made, or if `steps` is not
+            more than the run has.
     """
     with RunFolder.open(path, for_writing=True) as folder:
         config = config_of(folder)
         check_extras(config)
-        env, eval_env = _environments(config, folder, env, eval_env, trust_module)
         method = config.spec.load()
+        if steps is not None and not method.resumable:
+            raise RunFolderError(
+                f"a run of {config.agent} cannot be extended, because its checkpoints have no "
+                f"replay buffer; train again with {steps} steps, in another folder"
+            )
+        env, eval_env = _environments(config, folder, env, eval_env, trust_module)
         if method.resumable:
             agent, state = _restored(config, folder, env)
+            if steps is not None:
+                config = _extended(config, folder, agent.num_timesteps, steps)
+            if on_start is not None:
+                on_start(config, agent.num_timesteps)
             folder.cut(agent.num_timesteps)
             folder.update(status="running", finished=None)
             more = {"callback": callback, "training_state": state}
@@ -79,6 +120,68 @@ def resume(
         agent = config.make_agent(env)
         folder.restart(folder.config, folder.manifest.get("command", ""))
         return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
+
+
+def _extended(config: RunConfig, folder: RunFolder, done: int, steps: int) -> RunConfig:
+    """The configuration with another number of steps, written down."""
+    if steps <= done:
+        raise RunFolderError(
+            f"{folder.path} has trained for {done} steps: expected more than that, got {steps}"
+        )
+    folder.config = {**folder.config, "steps": steps}
+    if config.episodes is not None:
+        folder.config["episodes"] = None
+    write_json(folder.path / "config.json", folder.config)
+    return replace(config, steps=steps, episodes=None)
+
+
+# ---------------------------------------------------------------- where a new run goes
+
+
+def _new_folder(
+    out: Path, config: Mapping[str, Any], command: str, if_exists: IfExists
+) -> RunFolder:
+    if if_exists == "overwrite" and is_used(out):
+        return _replaced(out, config, command)
+    if if_exists != "number":
+        return RunFolder.create(out, config, command)
+    for path in _numbered(out):
+        # another process may take the same name at this moment
+        if not is_used(path):
+            try:
+                return RunFolder.create(path, config, command)
+            except (RunExistsError, LockedError):
+                continue
+    raise RunExistsError(f"{out} holds a run already: choose another folder")
+
+
+def is_used(folder: Path) -> bool:
+    """Whether there is a file, or a folder that is not empty."""
+    if not folder.is_dir():
+        return folder.exists()
+    return any(entry.name not in (LOCK, OWNER) for entry in folder.iterdir())
+
+
+def _numbered(out: Path) -> Iterator[Path]:
+    yield out
+    if out.name:  # "." has no neighbours
+        yield from (out.with_name(f"{out.name}-{number}") for number in count(2))
+
+
+def _replaced(out: Path, config: Mapping[str, Any], command: str) -> RunFolder:
+    """A new run in the place of an old one, of which only its own files are removed."""
+    if not (out / "manifest.json").exists():
+        raise RunFolderError(
+            f"expected {out} to be a run folder to overwrite, but it has no manifest.json; nothing "
+            "was deleted: choose another folder"
+        )
+    folder = RunFolder.open(out, for_writing=True)
+    shutil.rmtree(out / "tensorboard", ignore_errors=True)
+    folder.restart(config, command)
+    return folder
+
+
+# ---------------------------------------------------------------- environments and checkpoints
 
 
 def _environments(
@@ -124,7 +227,7 @@ def check_extras(config: RunConfig) -> None:
 def check_module(path: str | PathLike[str], config: RunConfig, trust_module: bool) -> None:
     """Refuse to import a module that only a run folder names.
 
-    Gymnasium imports `module` to make the task "module:Env-v0", and importing executes it.
+    Importing `module` to make the task "module:Name" executes it, and so does calling Name.
 
     Args:
         path: The run folder, for the message.
@@ -132,39 +235,46 @@ def check_module(path: str | PathLike[str], config: RunConfig, trust_module: boo
         trust_module: Whether the user allows it.
 
     Raises:
-        RunFolderError: If the module is not imported yet and the user does not allow it.
+        RunFolderError: If the module has to be imported and the user does not allow it.
     """
-    module, named, _ = config.task.partition(":")
-    if named and not trust_module and module not in sys.modules:
+    if not trust_module and needs_import(config.task):
+        module = config.task.partition(":")[0]
         raise RunFolderError(
             f"the task of {path} is {config.task!r}: making it imports the module {module!r}, "
-            "which executes its code; add --trust-module (trust_module=True in Python) to allow it"
+            "which executes its code; if you trust it, add --trust-module (trust_module=True in "
+            "Python)"
         )
 
 
-def load_agent(path: str | PathLike[str], checkpoint: str = "last") -> tuple[Any, RunConfig]:
+def load_agent(
+    path: str | PathLike[str], checkpoint: str = "last", *, env: Any = None
+) -> tuple[Any, RunConfig]:
     """The trained agent of a run, and the run's configuration.
 
     Args:
         path: The run folder.
         checkpoint: "last", "best" or "step-N".
+        env: An environment for the agent, to train it further; none is needed to predict.
 
     Returns:
-        The agent, to predict with, and the configuration.
+        The agent and the configuration.
+
+    Raises:
+        RunFolderError: If it is not a run, or has no such checkpoint.
     """
     folder = RunFolder.open(path)
     config = config_of(folder)
-    return load_checkpoint(folder, config, checkpoint), config
+    return load_checkpoint(folder, config, checkpoint, env), config
 
 
-def load_checkpoint(folder: RunFolder, config: RunConfig, checkpoint: str) -> Any:
+def load_checkpoint(folder: RunFolder, config: RunConfig, checkpoint: str, env: Any = None) -> Any:
     """The agent of a checkpoint in a run folder of ours."""
     method = config.spec.load()
     file = folder.checkpoint(checkpoint, method.suffix)
     if not file.exists():
         known = sorted(found.stem for found in file.parent.glob(f"*{method.suffix}"))
         raise RunFolderError(f"{folder.path} has no checkpoint {checkpoint!r}; it has {known}")
-    agent = method.load(file) if method.resumable else method.load(file, trusted=True)
+    agent = method.load(file, env) if method.resumable else method.load(file, env, trusted=True)
     if not method.resumable:
         agent.n_episodes = int(folder.manifest.get("episodes", 0))
     return agent
@@ -203,6 +313,7 @@ def _run(
         checkpoint_freq=config.checkpoint_freq,
         checkpoint_steps=config.checkpoint_steps,
         tensorboard=config.tensorboard,
+        success_key=config.success_key,
         **more,
     )
 

@@ -1,4 +1,4 @@
-"""Many runs: finished ones are never repeated, broken-off ones go on, and others' are waited for.
+"""Many runs: finished ones are kept, stopped ones resumed, those of other processes waited for.
 
 Each run has its folder `ROOT/<task>/<agent>-<variant>/seed-<seed>` and its own process with one
 thread. Everything a sweep must know is in these folders, so it can be killed at any moment and
@@ -77,14 +77,27 @@ class SweepResult:
 def sweep(
     configs: Iterable[RunConfig], root: str | Path, *, jobs: int | None = None, command: str = ""
 ) -> SweepResult:
-    """Bring all runs to their end, `jobs` at a time (default: one for each core).
+    """Bring all runs to their end, several at a time.
 
     A run that fails is reported and the others go on. Ctrl-C stops the workers at their last
-    episode; the same sweep goes on from there.
+    episode; the same sweep continues from there.
+
+    Args:
+        configs: The runs.
+        root: The folder of their run folders.
+        jobs: How many run at a time; by default one for each core.
+        command: The command that started them, for the record.
+
+    Returns:
+        How many are done, and why the others failed.
+
+    Raises:
+        ValueError: If two runs would have the same folder, or `jobs` is not positive.
+        RunFolderError: If a folder holds another run.
     """
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     if jobs < 1:
-        raise ValueError(f"at least 1 job was expected, {jobs} came")
+        raise ValueError(f"expected at least 1 job, got {jobs}")
     runs = [Run(config, folder) for folder, config in _folders(configs, Path(root)).items()]
     for run in runs:
         # also refuses a run of another configuration, before anything is started
@@ -206,7 +219,9 @@ class _Pool:
 
     def _stop(self) -> None:
         running = self._in("running")
-        self.display.line(f"stopping {len(running)} runs at their last episode ...")
+        self.display.line(
+            f"stopping {len(running)} runs at their last episode (press Ctrl-C again to force) ..."
+        )
         for run in running:
             assert run.process is not None
             run.process.send_signal(signal.SIGTERM)
@@ -215,7 +230,7 @@ class _Pool:
             run.process.wait(PATIENCE)
             _close(run)
             run.state = "waiting"
-        self.display.line("stopped; the same command goes on from here")
+        self.display.line("stopped; the same command resumes them")
 
     def _kill(self) -> None:
         """Whoever is still there after an error or a second Ctrl-C."""

@@ -1,14 +1,15 @@
 """What each part of `cec-plus` is worth: all of it, each part taken away, and the paper's rule."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrubjay.analysis.curves import Curve, evaluation_curve
-from scrubjay.analysis.results import save_result
+from scrubjay.analysis.curves import Curve, evaluation_curve, tidy_rows
+from scrubjay.analysis.results import Cell, Row, Table, number_of, save_result
 from scrubjay.analysis.statistics import (
+    Array,
     Statistic,
     aggregate,
     bootstrap_interval,
@@ -18,12 +19,18 @@ from scrubjay.analysis.statistics import (
     probability_of_improvement_interval,
 )
 from scrubjay.analysis.tables import markdown
-from scrubjay.figures.curves import learning_curves
-from scrubjay.figures.layout import add_caption, open_figure
-from scrubjay.figures.saving import save_figure
+from scrubjay.figures.curves import METRIC_LABELS
+from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
+from scrubjay.figures.style import INK, SOFT, colour_of
 from scrubjay.runs.config import RunConfig
-from scrubjay.studies.shared.plus_cases import FULL, PAPER, Arm, Case, seeds_of
+from scrubjay.studies.shared.panels import curve_notes
+from scrubjay.studies.shared.plus_cases import FULL, PAPER, Arm, Case, draw_cases, seeds_of
 from scrubjay.studies.shared.workspace import Workspace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 NOISY_START = {"start_noise": True}
 # twice the step of each target (the last, which is not one of the seven, once); eight evaluations
@@ -66,6 +73,7 @@ ARMS = (
 
 
 def folder(workspace: Workspace) -> Path:
+    """Where its runs lie."""
     return workspace.root / "ablation"
 
 
@@ -85,35 +93,40 @@ def plan(workspace: Workspace) -> list[RunConfig]:
 
 
 def make(workspace: Workspace) -> list[Path]:
+    """Both figures and both tables."""
     root = folder(workspace)
     found = {
-        case.title: {
+        case: {
             arm.label: evaluation_curve(group, case.metric)
             for arm in ARMS
             if arm.suits(case) and (group := arm.group(case, root, workspace))
         }
         for case in CASES
     }
-    found = {title: curves for title, curves in found.items() if curves}
+    found = {case: curves for case, curves in found.items() if curves}
     if not found:
         raise workspace.nothing("ablation")
-    rows = [
+    rows: list[Row] = [
         {"task": case.title, "metric": case.metric, "step": case.target_step,
          "target": case.target, "arm": label, **scores(curve, case)}
-        for case in CASES
-        for label, curve in found.get(case.title, {}).items()
+        for case, curves in found.items()
+        for label, curve in curves.items()
     ]  # fmt: skip
-    successes = {case.title for case in CASES if case.metric == "success"}
-    whole = overall({title: found[title] for title in found if title in successes})
+    whole = overall({c.title: curves for c, curves in found.items() if c.metric == "success"})
+    both = [c[label] for c in found.values() for label in (FULL.label, PAPER.label) if label in c]
+    notes = [*curve_notes(both), *workspace.honesty()]
+    bars = Table(
+        [*rows, *({"task": ALL_TASKS, "metric": "success", **row} for row in whole)], notes
+    )
     return [
-        *_draw_bars(workspace, rows, whole),
+        *workspace.draw("ablation", draw_ablation, bars),
         *_write_table(workspace, rows),
         *_write_overall(workspace, whole),
-        *_draw_curves(workspace, found),
+        *workspace.draw("ablation-curves", draw_both, Table(tidy_rows(both), notes)),
     ]
 
 
-def scores(curve: Curve, case: Case) -> dict[str, Any]:
+def scores(curve: Curve, case: Case) -> Row:
     """Mean and interquartile mean over seeds, at the target's step and at the end."""
     at = curve.values[:, int(np.flatnonzero(curve.steps == case.target_step)[0])]
     low, high = _interval([at])
@@ -128,7 +141,7 @@ def scores(curve: Curve, case: Case) -> dict[str, Any]:
     }
 
 
-def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[dict[str, Any]]:
+def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[Row]:
     """Arms that ran on all these tasks: the mean of all evaluations, so early success counts."""
     areas = {
         arm.label: [curves[arm.label].values.mean(axis=1) for curves in found.values()]
@@ -138,7 +151,7 @@ def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[dict[str, Any]]:
     rows = []
     for label, tasks in areas.items():
         low, high = _interval(tasks, mean)
-        row = {
+        row: Row = {
             "arm": label,
             "tasks": len(tasks),
             "seeds": min(len(task) for task in tasks),
@@ -152,7 +165,7 @@ def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _advantage(full: list[Any], other: list[Any]) -> dict[str, Any]:
+def _advantage(full: list[Array], other: list[Array]) -> Row:
     """How likely a run of the full variant is better than one without the part."""
     chance = float(probability_of_improvement(full, other)[0])
     found = probability_of_improvement_interval(full, other, np.random.default_rng(0))
@@ -164,7 +177,7 @@ def _advantage(full: list[Any], other: list[Any]) -> dict[str, Any]:
 
 
 def _interval(
-    strata: list[Any], statistic: Statistic = interquartile_mean
+    strata: list[Array], statistic: Statistic = interquartile_mean
 ) -> tuple[float | None, float | None]:
     found = bootstrap_interval(strata, statistic, np.random.default_rng(0))
     if found is None:
@@ -172,53 +185,73 @@ def _interval(
     return round(float(found.low[0]), 3), round(float(found.high[0]), 3)
 
 
-def _draw_bars(
-    workspace: Workspace, rows: list[dict[str, Any]], whole: list[dict[str, Any]]
-) -> list[Path]:
+def draw_ablation(table: Table) -> "Figure":
     """A panel for each task: the arms from top to bottom, their interval, a line at the target."""
-    titles = list(dict.fromkeys(row["task"] for row in rows))
+    tasks: dict[str, list[Row]] = {ALL_TASKS: []}
+    for row in table.rows:
+        tasks.setdefault(str(row["task"]), []).append(row)
+    tasks = {task: rows for task, rows in tasks.items() if rows}
     labels = [arm.label for arm in ARMS]
-    n_panels = len(titles) + 1
-    figure, grid = open_figure(1, n_panels, (1.75 * n_panels + 2.2, 3.6), sharey=True)
-    for axes, title in zip(grid[0], titles, strict=False):
-        mine = [row for row in rows if row["task"] == title]
-        axes.set_title(f"{title}\n{mine[0]['step']:,} steps", fontsize=9)
-        axes.axvline(mine[0]["target"], color="0.6", linewidth=0.8, linestyle=":")
-        for row in mine:
-            _draw_row(axes, row, row["iqm"], labels)
-            axes.plot(row["mean"], labels.index(row["arm"]), "|", color="0.2", markersize=9)
-        axes.set_xlim(-0.05, 1.05)
-        axes.set_xlabel(mine[0]["metric"])
-    axes = grid[0][-1]
-    axes.set_title("all seven tasks\nall evaluations", fontsize=9)
-    axes.set_xlabel("success")
-    for row in whole:
-        if row["arm"] == FULL.label:
-            axes.axvline(row["mean"], color="C0", linewidth=0.8, alpha=0.5)
-        _draw_row(axes, row, row["mean"], labels)
+    columns = min(3, len(tasks))
+    tall = -(-len(tasks) // columns)
+    size = (PAGE_WIDTH, (0.19 * len(labels) + 0.75) * tall + 0.9)
+    figure, grid = open_figure(tall, columns, size, sharey=True)
+    for axes, (task, rows) in zip(grid.ravel(), tasks.items(), strict=False):
+        _draw_task(axes, task, rows, labels)
+    for axes in grid.ravel()[len(tasks) :]:
+        axes.set_visible(False)
     grid[0][0].set_yticks(range(len(labels)), labels)
-    grid[0][0].set_ylim(len(labels) - 0.5, -0.5)
-    counts = sorted({row["seeds"] for row in rows})
+    grid[0][0].set_ylim(len(labels) - 0.4, -0.6)
+    add_legend(figure, [FULL.label, PAPER.label], marks=_marks())
+    counts = sorted({int(row["seeds"] or 0) for row in table.rows})
     said = f"{' or '.join(map(str, counts))} seeds, {_EPISODES}" + _NOTE
-    add_caption(figure, " ".join([said, *workspace.honesty()]))
-    return workspace.tell(save_figure(figure, workspace.out / "ablation", rows, workspace.command))
+    add_caption(figure, " ".join([said, *table.notes]))
+    return figure
 
 
-def _draw_row(axes: Any, row: dict[str, Any], dot: float, labels: list[str]) -> None:
-    place = labels.index(row["arm"])
-    colour = "C0" if place == 0 else "C3" if row["arm"] == PAPER.label else "0.35"
-    if row["low"] is not None:
-        axes.plot([row["low"], row["high"]], [place, place], color=colour, alpha=0.4, lw=5)
-    axes.plot(dot, place, "o", color=colour, markersize=5)
+def _draw_task(axes: "Axes", task: str, rows: Sequence[Row], labels: Sequence[str]) -> None:
+    step = f"after {rows[0]['step']:,} steps" if rows[0]["step"] else "mean of all evaluations"
+    axes.set_title(f"{task}\n{step}", fontsize=9)
+    for row in rows:
+        place, arm = labels.index(str(row["arm"])), str(row["arm"])
+        colour = colour_of(arm) if arm in (FULL.label, PAPER.label) else SOFT
+        if row["low"] is not None:
+            bounds = [number_of(row["low"]), number_of(row["high"])]
+            axes.plot(bounds, [place, place], color=colour, alpha=0.35, linewidth=5)
+        if row["iqm"] is not None:
+            axes.plot(number_of(row["iqm"]), place, "o", color=colour, markersize=5)
+        axes.plot(number_of(row["mean"]), place, "|", color=INK, markersize=9)
+    if rows[0]["target"] is not None:
+        axes.axvline(number_of(rows[0]["target"]), color=SOFT, linewidth=0.9, linestyle=":")
+    axes.set_xlim(-0.05, 1.06)
+    axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    axes.set_xlabel(METRIC_LABELS[str(rows[0]["metric"])])
 
 
+def _marks() -> list["Line2D"]:
+    return [
+        mark("CECPlus with one part taken away", linewidth=2.5),
+        mark("interquartile mean", marker="o", markersize=5),
+        mark("95% interval", linewidth=5, alpha=0.35),
+        mark("mean", marker="|", markersize=9, color=INK),
+        mark("target", linewidth=0.9, linestyle=":"),
+    ]
+
+
+def draw_both(table: Table) -> "Figure":
+    """CECPlus and CEC, step by step."""
+    return draw_cases(table, CASES)
+
+
+FIGURES = {"ablation": draw_ablation, "ablation-curves": draw_both}
+ALL_TASKS = "all seven tasks"
 _EPISODES = "20 greedy episodes each (one where nothing is random). "
 _NOTE = (
-    "Dot: interquartile mean; bar: its stratified bootstrap 95% interval; tick: mean; dotted line: "
-    "the target. Below cec-plus each part is taken away alone. Last panel: the mean of all "
-    "evaluations of the seven tasks, to which early success adds."
+    "Between CECPlus and CEC (the paper's rule), each line is CECPlus with one part taken away; "
+    "empty lines were not run, or have no such part. The first panel is the mean of all "
+    "evaluations of the seven tasks with a success rate, to which early success adds."
 )
-PREFACE = """# Ablation of cec-plus
+PREFACE = """# Ablation of CECPlus
 
 Greedy success (the return where the title says so) at the step of each target: the mean over
 seeds, and in brackets the interquartile mean with its bootstrap 95% interval. Settings were chosen
@@ -227,11 +260,11 @@ on the seeds 100 to 113, and on 0 to 9 which parts stay; these are the seeds 20 
 """
 
 
-def _write_table(workspace: Workspace, rows: list[dict[str, Any]]) -> list[Path]:
-    titles = list(dict.fromkeys(row["task"] for row in rows))
-    wide: list[dict[str, Any]] = []
+def _write_table(workspace: Workspace, rows: list[Row]) -> list[Path]:
+    titles = list(dict.fromkeys(str(row["task"]) for row in rows))
+    wide: list[Row] = []
     for arm in ARMS:
-        line: dict[str, Any] = {"arm": arm.label}
+        line: Row = {"arm": arm.label}
         for title in titles:
             mine = [row for row in rows if (row["task"], row["arm"]) == (title, arm.label)]
             line[f"{title}, {_step(rows, title)}"] = _cell(mine[0]) if mine else "-"
@@ -244,13 +277,13 @@ def _write_table(workspace: Workspace, rows: list[dict[str, Any]]) -> list[Path]
     )
 
 
-def _write_overall(workspace: Workspace, whole: list[dict[str, Any]]) -> list[Path]:
+def _write_overall(workspace: Workspace, whole: list[Row]) -> list[Path]:
     """One line for each arm over all tasks."""
     lines = [
         {
             "arm": row["arm"],
             "success over all evaluations": _with_bounds(row["mean"], row["low"], row["high"]),
-            "cec-plus is better": _with_bounds(
+            "CECPlus is better": _with_bounds(
                 row["full_better"], row["full_better_low"], row["full_better_high"]
             )
             if "full_better" in row
@@ -267,41 +300,25 @@ def _write_overall(workspace: Workspace, whole: list[dict[str, Any]]) -> list[Pa
     )  # fmt: skip
 
 
-OVERALL = """# Ablation of cec-plus, the seven tasks together
+OVERALL = """# Ablation of CECPlus, the seven tasks together
 
 The mean success over all evaluations (eight at most) of the seven tasks and all seeds, with its
 stratified bootstrap 95% interval: early success counts too. Then the probability that a run of
-cec-plus has a higher such mean than a run without the part, averaged over tasks (ties count half,
+CECPlus has a higher such mean than a run without the part, averaged over tasks (ties count half,
 so 0.5 is no difference).
 
 """
 
 
-def _with_bounds(value: float, low: float | None, high: float | None) -> str:
+def _with_bounds(value: Cell, low: Cell, high: Cell) -> str:
     return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
-def _step(rows: list[dict[str, Any]], title: str) -> str:
+def _step(rows: list[Row], title: str) -> str:
     step = next(row["step"] for row in rows if row["task"] == title)
-    return f"{step // 1000}k"
+    return f"{number_of(step) // 1000:.0f}k"
 
 
-def _cell(row: dict[str, Any]) -> str:
+def _cell(row: Row) -> str:
     bounds = "" if row["low"] is None else f" {row['low']:.2f} to {row['high']:.2f}"
     return f"{row['mean']:.2f} ({row['iqm']:.2f}{bounds})"
-
-
-def _draw_curves(workspace: Workspace, found: dict[str, dict[str, Curve]]) -> list[Path]:
-    """All of it against the paper's rule, step by step."""
-    panels = {
-        title: [curves[label] for label in (FULL.label, PAPER.label) if label in curves]
-        for title, curves in found.items()
-    }
-    drawing = learning_curves(
-        {title: curves for title, curves in panels.items() if curves},
-        "bootstrap",
-        notes=workspace.honesty(),
-    )
-    for axes in drawing.figure.axes:
-        axes.set_ylim(-0.04, 1.04)
-    return workspace.save("ablation-curves", drawing)

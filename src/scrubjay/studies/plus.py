@@ -1,18 +1,21 @@
 """`cec-plus` to the end of its targets, and where nothing happens twice."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrubjay.analysis.curves import Curve, evaluation_curve
+from scrubjay.analysis.curves import evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import save_result
+from scrubjay.analysis.results import Row, Table, save_result
 from scrubjay.analysis.tables import markdown
-from scrubjay.figures.curves import learning_curves
 from scrubjay.runs.config import RunConfig
-from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case, seeds_of
+from scrubjay.studies.shared.panels import curve_notes
+from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case, draw_cases, seeds_of
 from scrubjay.studies.shared.workspace import Workspace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CASES = (
     Case("GrowingTree", "GrowingTree", 20_000, 2_000, 2_000, 1.0),
@@ -28,6 +31,7 @@ CASES = (
 
 
 def folder(workspace: Workspace) -> Path:
+    """Where its runs lie."""
     return workspace.root / "plus"
 
 
@@ -46,6 +50,7 @@ def plan(workspace: Workspace) -> list[RunConfig]:
 
 
 def make(workspace: Workspace) -> list[Path]:
+    """The figure and the table."""
     groups = {
         (case, arm.label): group
         for case in CASES
@@ -54,16 +59,12 @@ def make(workspace: Workspace) -> list[Path]:
     }
     if not groups:
         raise workspace.nothing("plus")
-    panels: dict[str, list[Curve]] = {}
-    for (case, _), group in groups.items():
-        panels.setdefault(case.title, []).append(evaluation_curve(group, case.metric))
-    drawing = learning_curves(panels, "bootstrap", notes=workspace.honesty())
-    for axes in drawing.figure.axes:
-        axes.set_ylim(-0.04, 1.04)
+    curves = [evaluation_curve(group, case.metric) for (case, _), group in groups.items()]
+    table = Table(tidy_rows(curves), [*curve_notes(curves), *workspace.honesty()])
     rows = [measure(case, group) for (case, _), group in groups.items()]
     page = PREFACE + markdown(rows) + "\n"
     return [
-        *workspace.save("plus", drawing),
+        *workspace.draw("plus", draw_plus, table),
         *workspace.tell(
             save_result(
                 workspace.out / "table-plus", {".md": page.encode()}, rows, workspace.command
@@ -72,6 +73,15 @@ def make(workspace: Workspace) -> list[Path]:
     ]
 
 
+def draw_plus(table: Table) -> "Figure":
+    """A panel for each case."""
+    return draw_cases(Table(table.rows, [NOTE, *table.notes]), CASES)
+
+
+NOTE = "CEC is shown where noise makes every episode different; elsewhere see the ablation."
+
+
+FIGURES = {"plus": draw_plus}
 PREFACE = """# cec-plus to the end of its targets
 
 Success of greedy episodes (Point4Rooms: their return), means over seeds: at the step of the target,
@@ -81,7 +91,8 @@ episodes at the end.
 """
 
 
-def measure(case: Case, group: Group) -> dict[str, Any]:
+def measure(case: Case, group: Group) -> Row:
+    """A case's numbers, in words."""
     curve = evaluation_curve(group, case.metric)
     at = int(np.flatnonzero(curve.steps == case.target_step)[0])
     means = curve.values.mean(axis=0)

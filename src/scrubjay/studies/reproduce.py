@@ -15,23 +15,38 @@ from scrubjay.training.errors import RunError
 
 
 def check_name(name: str) -> None:
+    """Refuse what cannot be reproduced, with a suggestion."""
     names = (*EXPERIMENTS, ALL)
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-        raise ValueError(f"there is nothing to reproduce called {name!r}; {hint}")
+        raise ValueError(f"expected the name of a figure or table, got {name!r}; {hint}")
 
 
 def check_agents(agents: tuple[str, ...]) -> None:
+    """Refuse unknown agents, with a suggestion."""
     for name in agents:
         if name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METHODS)}"
-            raise ValueError(f"there is no agent {name!r}; {hint}")
+            raise ValueError(f"expected the name of an agent, got {name!r}; {hint}")
 
 
 def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> SweepResult:
-    """Run what is missing, then write every result of this name (or of all)."""
+    """Run what is missing, then write every result of this name (or of all).
+
+    Args:
+        name: A figure, table or study, or "all".
+        workspace: Where its runs and results are, and which methods may be run.
+        jobs: Processes at a time; one for each core if not given.
+
+    Returns:
+        How many runs are done, and which failed.
+
+    Raises:
+        ValueError: If there is nothing of that name, or no such agent.
+        RunError: If there is nothing to draw.
+    """
     check_name(name)
     check_agents(workspace.agents)
     names = list(EXPERIMENTS) if name == ALL else [name]
@@ -48,6 +63,33 @@ def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> Sweep
     for each, module in modules.items():
         _make(each, module, workspace, alone=name != ALL)
     return outcome
+
+
+def redraw(name: str, workspace: Workspace) -> list[Path]:
+    """Draw the figures of this name (or of all) again, from the numbers that are stored with them.
+
+    Args:
+        name: A figure or study, or "all".
+        workspace: Its `out` is the folder of the results.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        ValueError: If there is nothing of that name.
+        RunError: If no numbers of it are stored there.
+    """
+    check_name(name)
+    check_plots()
+    written = []
+    for each in list(EXPERIMENTS) if name == ALL else [name]:
+        written += workspace.redraw(getattr(_module(each), "FIGURES", {}))
+    if not written:
+        raise RunError(
+            f"expected the stored numbers of a figure of {name} in {workspace.out}, got none; name "
+            "their folder with --out"
+        )
+    return written
 
 
 def _root(module: Any, workspace: Workspace) -> Path:

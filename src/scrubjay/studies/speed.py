@@ -1,21 +1,29 @@
-"""How long it takes to learn PointUMaze: steps and seconds to a success of 0.9."""
+"""How long it takes to learn PointUMaze: success against seconds of training."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrubjay.analysis.curves import evaluation_curve
+from scrubjay.analysis.curves import Curve, band_of, evaluation_curve, summary
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.reading import RunData
-from scrubjay.analysis.results import save_result
+from scrubjay.analysis.reading import Array, RunData
+from scrubjay.analysis.results import Row, Table, number_of, save_result
 from scrubjay.analysis.tables import markdown
+from scrubjay.figures.curves import seed_counts
+from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
+from scrubjay.figures.style import SOFT, colour_of, in_order
 from scrubjay.runs.config import RunConfig
-from scrubjay.studies.shared.methods import DRAWN, METHODS, PAPER_METHODS
 from scrubjay.studies.shared.workspace import Workspace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TASK = "PointUMaze"
 GOAL = 0.9
+SHOWN = ("cec-plus", "cec", "sac", "sac-small-entropy", "sac-defaults", "emac")
 PREFACE = f"""# Training time to success on {TASK}
 
 The first evaluation at which the mean success of the seeds is {GOAL}, and the mean seconds of
@@ -27,24 +35,41 @@ with `--jobs 1`.
 
 
 def plan(workspace: Workspace) -> list[RunConfig]:
-    return workspace.plan(DRAWN, (TASK,))
+    """The runs of those of its methods that may be run."""
+    return workspace.plan(SHOWN, (TASK,))
 
 
 def make(workspace: Workspace) -> list[Path]:
-    groups = [workspace.group(name, TASK) for name in DRAWN if METHODS[name].suits(TASK)]
-    rows = [measure(group) for group in groups if group is not None]
-    if not rows:
+    """The figure and the table."""
+    groups = [group for name in SHOWN if (group := workspace.group(name, TASK))]
+    if not groups:
         raise workspace.nothing("speed")
-    said = [*workspace.honesty(), *workspace.left_out(PAPER_METHODS, [TASK])]
-    notes = "".join(f"\n{note}\n" for note in said)
-    page = f"{PREFACE}{markdown(with_ratios(rows))}\n{notes}"
+    notes = workspace.honesty()
+    seconds = [row for group in groups for row in success_by_seconds(group)]
+    rows = with_ratios([measure(group) for group in groups])
+    said = "".join(f"\n{note}\n" for note in notes)
+    page = f"{PREFACE}{markdown(rows)}\n{said}"
     stem = workspace.out / "table-speed"
-    return workspace.tell(
-        save_result(stem, {".md": page.encode()}, with_ratios(rows), workspace.command)
-    )
+    return [
+        *workspace.draw("speed", draw_speed, Table(seconds, notes)),
+        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+    ]
 
 
-def measure(group: Group) -> dict[str, Any]:
+def success_by_seconds(group: Group) -> list[Row]:
+    """A row for each seed and evaluation, with the seconds that it had trained by then."""
+    curve = evaluation_curve(group, "success")
+    return [
+        {
+            "method": group.label, "seed": run.seed, "step": int(step),
+            "seconds": float(f"{train_seconds(run, step):.4g}"), "success": float(success),
+        }
+        for run, values in zip(group.runs, curve.values, strict=True)
+        for step, success in zip(curve.steps, values, strict=True)
+    ]  # fmt: skip
+
+
+def measure(group: Group) -> Row:
     """When the seeds of a method succeed together, and how long they trained until then."""
     curve = evaluation_curve(group, "success")
     there = np.flatnonzero(curve.values.mean(axis=0) >= GOAL)
@@ -60,17 +85,105 @@ def measure(group: Group) -> dict[str, Any]:
 
 
 def train_seconds(run: RunData, step: float) -> float:
-    """The seconds of training up to a step, of the first line that a log has at or after it."""
+    """The seconds of training up to a step, interpolated between two lines of the log."""
     steps, seconds = run.time["timestep"], run.time["time/train_seconds"]
-    return float(seconds[min(int(np.searchsorted(steps, step)), len(steps) - 1)])
+    return float(np.interp(step, [0, *steps], [0, *seconds]))
 
 
-def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every method against the first, which is CEC where it was run."""
-    first = rows[0]["training seconds"] if rows[0]["reached"] == "yes" else 0.0
+def with_ratios(rows: Sequence[Row]) -> list[Row]:
+    """Every method against the first."""
+    first = _seconds(rows[0]) if rows[0]["reached"] == "yes" else 0.0
     return [{**row, "times the first": _ratio(row, first)} for row in rows]
 
 
-def _ratio(row: dict[str, Any], first: float) -> str:
+def _ratio(row: Row, first: float) -> str:
     at_least = "" if row["reached"] == "yes" else "at least "
-    return f"{at_least}{row['training seconds'] / first:.1f}" if first else "-"
+    return f"{at_least}{_seconds(row) / first:.1f}" if first else "-"
+
+
+def _seconds(row: Row) -> float:
+    return number_of(row["training seconds"])
+
+
+# ---------------------------------------------------------------- the figure
+
+
+def draw_speed(table: Table) -> "Figure":
+    """Success against seconds of training, on a logarithmic axis."""
+    figure, grid = open_figure(1, 1, (PAGE_WIDTH, 4.2))
+    axes = grid[0][0]
+    labels = in_order({str(row["method"]) for row in table.rows})
+    curves = {label: _curve(table.rows, label) for label in labels}
+    for label in reversed(labels):  # the first on top
+        _draw_method(axes, *curves[label], colour_of(label, labels))
+    axes.axhline(GOAL, color=SOFT, linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(_seconds_label)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("success of greedy episodes")
+    axes.set_xlabel("training time")
+    words = {label: f"{label}: {_time_to_goal(*curves[label])}" for label in labels}
+    reached = mark(f"{GOAL:.0%} success, first reached", marker="o", markersize=7)
+    add_legend(figure, labels, words, [reached])
+    add_caption(figure, " ".join([_caption(curves), *table.notes]))
+    return figure
+
+
+def _curve(rows: Sequence[Row], label: str) -> tuple[Array, Curve]:
+    """The mean seconds at each evaluation, and the success of each seed there."""
+    mine = [row for row in rows if row["method"] == label]
+    seeds = list(dict.fromkeys(int(row["seed"] or 0) for row in mine))
+    shape = (len(seeds), -1)
+    steps, seconds, success = (
+        np.array([row[name] for row in mine], dtype=np.float64).reshape(shape)
+        for name in ("step", "seconds", "success")
+    )
+    return seconds.mean(axis=0), Curve(label, TASK, "success", steps[0], success, tuple(seeds))
+
+
+def _draw_method(axes: "Axes", seconds: Array, curve: Curve, colour: str) -> None:
+    shown = seconds > 0  # a logarithmic axis has no 0
+    for values in curve.values:
+        axes.plot(seconds[shown], values[shown], color=colour, linewidth=0.6, alpha=0.35)
+    band = band_of(summary(curve), "standard error")
+    if band is not None:
+        low, high = (np.clip(side[shown], 0, 1) for side in band[1:])
+        axes.fill_between(seconds[shown], low, high, color=colour, alpha=0.18, linewidth=0)
+    means = curve.values.mean(axis=0)
+    axes.plot(seconds[shown], means[shown], color=colour, linewidth=2.2, solid_capstyle="round")
+    first = _first_at_goal(curve)
+    if first is not None:
+        axes.plot(seconds[first], means[first], "o", color=colour, markersize=7)
+
+
+def _first_at_goal(curve: Curve) -> int | None:
+    there = np.flatnonzero(curve.values.mean(axis=0) >= GOAL)
+    return int(there[0]) if len(there) else None
+
+
+def _time_to_goal(seconds: Array, curve: Curve) -> str:
+    first = _first_at_goal(curve)
+    if first is None:
+        return f"not within {_in_words(seconds[-1])}"
+    return _in_words(seconds[first])
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.2g} s"
+
+
+def _seconds_label(seconds: float, _: int) -> str:
+    return f"{seconds:,.10g} s"
+
+
+def _caption(curves: Mapping[str, tuple[Array, Curve]]) -> str:
+    counts = {label: len(curve.seeds) for label, (_, curve) in curves.items()}
+    steps = max(int(curve.steps[-1]) for _, curve in curves.values())
+    return (
+        f"Success of greedy episodes on {TASK} against the seconds of training, of runs of "
+        f"{steps:,} steps; compilation and evaluation are not counted. Thick lines: mean over "
+        f"seeds; bands: one standard error; thin lines: single seeds. {seed_counts(counts)}"
+    )
+
+
+FIGURES = {"speed": draw_speed}

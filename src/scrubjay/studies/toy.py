@@ -1,48 +1,67 @@
 """GrowingTree: a greedy episode, and the action chosen at each height, ten times in a training."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 from scrubjay.analysis.groups import Group
-from scrubjay.figures.curves import Drawing
-from scrubjay.figures.layout import add_caption, open_figure
-from scrubjay.figures.states import toy_panels
+from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
+from scrubjay.figures.states import BEST, GOAL, draw_toy_panels, greedy_actions
+from scrubjay.figures.style import TITLE_SIZE
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import load_agent
 from scrubjay.studies.shared.workspace import Workspace
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 TASK = "GrowingTree"
+CAPTION = "CEC on GrowingTree after ten shares of its training, from top to bottom."
 
 
 def plan(workspace: Workspace) -> list[RunConfig]:
+    """CEC's runs."""
     return workspace.plan(("cec",), (TASK,))
 
 
 def make(workspace: Workspace) -> list[Path]:
+    """The figure of the first seed."""
     group = workspace.group("cec", TASK)
     if group is None:
         raise workspace.nothing("toy")
     run = group.runs[0]
-    steps = [int(step) for step in run.config["checkpoint_steps"]]
-    figure, grid = open_figure(len(steps), 2, (8.2, 1.15 * len(steps) + 1.6), sharex="col")
-    rows = []
+    rows = [row for step in run.config["checkpoint_steps"] for row in _rows(run.path, int(step))]
+    notes = [_about(run.seed, group), *workspace.honesty(), *workspace.broken([TASK])]
+    return workspace.draw("toy", draw_toy, Table(rows, notes))
+
+
+def draw_toy(table: Table) -> "Figure":
+    """A row for each checkpoint: a greedy episode, and the action chosen at each height."""
+    steps = list(dict.fromkeys(int(number_of(row["checkpoint"])) for row in table.rows))
+    size = (PAGE_WIDTH, 0.85 * len(steps) + 1.3)
+    figure, grid = open_figure(len(steps), 2, size, sharex="col")
     for (left, right), step in zip(grid, steps, strict=True):
-        agent, _ = load_agent(run.path, f"step-{step}")
-        with warnings.catch_warnings():
-            # before the first finished episode there is nothing to draw, which is seen
-            warnings.filterwarnings("ignore", message="the memory is empty")
-            toy_panels(left, right, greedy_heights(agent), agent)
-        right.set_ylim(-0.12, 0.12)
-        left.set_ylabel(f"{step / 1000:g}k steps", fontsize=9)
-        rows += _rows(step, left.lines[0], "episode", "step", "height")
-        rows += _rows(step, right.lines[0], "policy", "height", "action")
-    _label(grid)
-    caption = " ".join([_caption(run.seed, group), *workspace.honesty(), *workspace.broken([TASK])])
-    add_caption(figure, caption)
-    return workspace.save("toy", Drawing(figure, rows, caption))
+        _, heights = _panel(table.rows, step, "episode")
+        states, actions = _panel(table.rows, step, "policy")
+        draw_toy_panels(left, right, heights, states, actions)
+        left.set_ylabel(f"{step / 1000:g}k\nsteps", rotation=0, ha="right", va="center")
+    grid[0][0].set_title("height in a greedy episode", fontsize=TITLE_SIZE)
+    grid[0][1].set_title("action chosen at each height", fontsize=TITLE_SIZE)
+    grid[-1][0].set_xlabel("step of the episode")
+    grid[-1][0].locator_params(axis="x", integer=True)
+    grid[-1][1].set_xlabel("height of the tree")
+    lines = {"linewidth": 1.2, "linestyle": "--"}
+    goal, best = mark("the goal", color=GOAL, **lines), mark("the best action", color=BEST, **lines)
+    add_legend(figure, ["CEC"], marks=[goal, best])
+    add_caption(figure, " ".join([CAPTION, *table.notes]))
+    return figure
+
+
+FIGURES = {"toy": draw_toy}
 
 
 def greedy_heights(agent: Any) -> list[float]:
@@ -58,22 +77,33 @@ def greedy_heights(agent: Any) -> list[float]:
     return heights
 
 
-def _rows(checkpoint: int, line: Any, panel: str, x: str, y: str) -> list[dict[str, Any]]:
-    head = {"checkpoint": checkpoint, "panel": panel, "x": x, "y": y}
-    return [{**head, "at": float(a), "value": float(b)} for a, b in line.get_xydata()]
+def _rows(path: Path, step: int) -> list[Row]:
+    """What the agent of a checkpoint does, as rows."""
+    agent, _ = load_agent(path, f"step-{step}")
+    with warnings.catch_warnings():
+        # before the first finished episode there is nothing to draw, which is seen
+        warnings.filterwarnings("ignore", message="the memory is empty")
+        heights = greedy_heights(agent)
+        states, actions = greedy_actions(agent)
+    episode: Row = {"checkpoint": step, "panel": "episode", "x": "step", "y": "height"}
+    policy: Row = {"checkpoint": step, "panel": "policy", "x": "height", "y": "action"}
+    return [
+        *({**episode, "at": float(i), "value": height} for i, height in enumerate(heights)),
+        *(
+            {**policy, "at": float(s), "value": float(a)}
+            for s, a in zip(states, actions, strict=True)
+        ),
+    ]
 
 
-def _label(grid: Any) -> None:
-    grid[0][0].set_title("height in a greedy episode", fontsize=10)
-    grid[0][1].set_title("action chosen at each height", fontsize=10)
-    grid[-1][0].set_xlabel("step of the episode")
-    grid[-1][1].set_xlabel("height of the tree")
+def _panel(rows: Sequence[Row], step: int, panel: str) -> tuple[list[float], list[float]]:
+    mine = [row for row in rows if row["checkpoint"] == step and row["panel"] == panel]
+    return [number_of(row["at"]) for row in mine], [number_of(row["value"]) for row in mine]
 
 
-def _caption(seed: int, group: Group) -> str:
+def _about(seed: int, group: Group) -> str:
     lengths = [f"{run.evaluations.lengths[-1]:.0f}" for run in group.runs]
     return (
-        f"CEC on GrowingTree, seed {seed}; training goes on from top to bottom. Red: the goal; "
-        f"green: the best action. Greedy episodes of the last evaluation take {', '.join(lengths)} "
-        f"steps (seeds {', '.join(str(run.seed) for run in group.runs)}; 9 or 10 is the best)."
+        f"Seed {seed}; greedy episodes of the last evaluation take {', '.join(lengths)} steps in "
+        f"the seeds {', '.join(str(run.seed) for run in group.runs)} (9 or 10 is the best)."
     )

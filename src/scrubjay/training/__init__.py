@@ -1,6 +1,7 @@
 """One training: the loop, evaluation, callbacks, logging, checkpoints, the run folder."""
 
 from scrubjay.training.callbacks import BaseCallback, Callback
+from scrubjay.training.environments import Environment
 from scrubjay.training.evaluation import Evaluator
 from scrubjay.training.logger import Logger
 from scrubjay.training.loop import train
@@ -13,6 +14,7 @@ __all__ = [
     "Agent",
     "BaseCallback",
     "Callback",
+    "Environment",
     "EpisodeRecord",
     "Evaluator",
     "Logger",

@@ -1,45 +1,110 @@
 """Callbacks in the shape of Stable-Baselines3's, so that those made for it run here too.
 
-A rollout is an episode here: `on_rollout_start` and `on_rollout_end` stand at its two ends.
+A rollout is an episode here: `on_rollout_start` and `on_rollout_end` are called at its two ends.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
-Callback = Any  # None, a function of (locals, globals), an object like BaseCallback, or a list
+from scrubjay.training.logger import Logger
 
 
 class BaseCallback:
-    """Override what you need. `on_step` returns False to stop the training."""
+    """Base class of callbacks: override the methods that begin with an underscore.
+
+    Attributes:
+        model: The agent that is trained.
+        n_calls: How many times the callback was called.
+        num_timesteps: The agent's steps so far.
+        locals: What a step has brought, one entry for each environment: `infos`, `rewards`,
+            `dones`, `actions`, `new_obs`; and the arguments of `learn`. Where an episode has ended,
+            `new_obs` is its last observation and the info has `episode` (`r`, `l`, `t`).
+        globals: Empty; Stable-Baselines3 has global names here.
+        parent: The callback that calls this one, if there is one.
+
+    Args:
+        verbose: 0 for no output, 1 for messages, 2 for more of them.
+    """
 
     model: Any
+    verbose: int = 0
     num_timesteps: int = 0
     n_calls: int = 0
+    parent: "BaseCallback | None" = None
+
+    def __init__(self, verbose: int = 0) -> None:
+        self.verbose = verbose
+        self.locals: dict[str, Any] = {}
+        self.globals: dict[str, Any] = {}
+
+    @property
+    def logger(self) -> Logger:
+        """The agent's logger: `self.logger.record("rollout/my_metric", 1.0)`."""
+        logger: Logger = self.model.logger
+        return logger
+
+    @property
+    def training_env(self) -> Any:
+        """The training environment, as a `VecEnv`."""
+        return self.model.get_env()
 
     def init_callback(self, model: Any) -> None:
+        """Called once, before training.
+
+        Args:
+            model: The agent.
+        """
         self.model = model
         self._init_callback()
 
-    def on_training_start(self, locals_: dict[str, Any], globals_: dict[str, Any]) -> None:  # noqa: ARG002
+    def on_training_start(self, locals_: dict[str, Any], globals_: dict[str, Any]) -> None:
+        """Called when training starts.
+
+        Args:
+            locals_: What becomes `locals`.
+            globals_: What becomes `globals`.
+        """
+        self.locals, self.globals = locals_, globals_
         self.num_timesteps = self.model.num_timesteps
         self._on_training_start()
 
     def on_rollout_start(self) -> None:
+        """Called when an episode begins."""
         self._on_rollout_start()
 
     def on_step(self) -> bool:
+        """Called after each step of the environments.
+
+        Returns:
+            False to stop the training.
+        """
         self.n_calls += 1
         self.num_timesteps = self.model.num_timesteps
         return self._on_step()
 
     def on_rollout_end(self) -> None:
+        """Called when an episode has been learned."""
         self._on_rollout_end()
 
     def on_training_end(self) -> None:
+        """Called when training ends."""
         self._on_training_end()
 
-    def update_locals(self, locals_: dict[str, Any]) -> None:
-        """Told by Stable-Baselines3's list of callbacks before each step."""
+    def update_locals(self, locals_: Mapping[str, Any]) -> None:
+        """Called before each `on_step`.
+
+        Args:
+            locals_: What the step has brought.
+        """
+        self.locals.update(locals_)
+        self.update_child_locals(locals_)
+
+    def update_child_locals(self, locals_: Mapping[str, Any]) -> None:
+        """Pass `locals_` on to the callbacks that this one calls.
+
+        Args:
+            locals_: What the step has brought.
+        """
 
     def _init_callback(self) -> None: ...
 
@@ -55,46 +120,81 @@ class BaseCallback:
     def _on_training_end(self) -> None: ...
 
 
-class FunctionCallback(BaseCallback):
-    """A function of (locals, globals), as Stable-Baselines3 takes it."""
+class CallbackLike(Protocol):
+    """Any object with the methods of a callback, such as those of Stable-Baselines3."""
 
-    def __init__(self, function: Callable[[dict[str, Any], dict[str, Any]], bool | None]) -> None:
+    def init_callback(self, model: Any) -> None:
+        """Called once, before training, with the agent."""
+
+    def on_step(self) -> bool:
+        """Called after each step; returns False to stop the training."""
+
+
+Function: TypeAlias = Callable[[dict[str, Any], dict[str, Any]], bool | None]
+Callback: TypeAlias = CallbackLike | Function | Sequence["Callback"] | None
+"""A callback of ours or of Stable-Baselines3, a function of (locals, globals), or several."""
+
+
+class FunctionCallback(BaseCallback):
+    """A function of (locals, globals) that stops the training by returning False.
+
+    Args:
+        function: The function.
+    """
+
+    def __init__(self, function: Function) -> None:
+        super().__init__()
         self.function = function
 
     def _on_step(self) -> bool:
-        return self.function({"self": self.model}, {}) is not False
+        return goes_on(self.function(self.locals, self.globals))
 
 
 class CallbackList:
-    """All callbacks of one training, told together."""
+    """All callbacks of one training, called together."""
 
     def __init__(self, callback: Callback) -> None:
         self._callbacks = _as_list(callback)
+        self._updated: list[Any] = []
 
-    def start(self, model: Any) -> None:
+    def start(self, model: Any, **locals_: Any) -> None:
+        """Call all at the start of a training; `locals_` are the arguments of `learn`."""
+        self.locals: dict[str, Any] = {"self": model, **locals_}
         for callback in self._callbacks:
             callback.init_callback(model)
-            callback.on_training_start({}, {})
+            callback.on_training_start(self.locals, {})
+        self._updated = [c for c in self._callbacks if hasattr(c, "update_locals")]
 
     def rollout_start(self) -> None:
+        """Call all at the start of an episode."""
         for callback in self._callbacks:
             callback.on_rollout_start()
 
-    def step(self) -> bool:
-        """True to go on. Every callback is told, even when one of them stops the training."""
-        answers = [callback.on_step() is not False for callback in self._callbacks]
+    def step(self, locals_: Mapping[str, Any]) -> bool:
+        """Call all after a step, even when one of them stops the training; True to go on."""
+        self.locals.update(locals_)
+        for callback in self._updated:
+            callback.update_locals(self.locals)
+        answers = [goes_on(callback.on_step()) for callback in self._callbacks]
         return all(answers)
 
     def rollout_end(self) -> None:
+        """Call all at the end of an episode."""
         for callback in self._callbacks:
             callback.on_rollout_end()
 
     def end(self) -> None:
+        """Call all at the end of a training."""
         for callback in self._callbacks:
             callback.on_training_end()
 
     def __bool__(self) -> bool:
         return bool(self._callbacks)
+
+
+def goes_on(answer: bool | None) -> bool:
+    """Whether training goes on after a callback's answer; a function may return nothing."""
+    return answer is None or bool(answer)
 
 
 def _as_list(callback: Callback) -> list[Any]:
@@ -106,4 +206,7 @@ def _as_list(callback: Callback) -> list[Any]:
         return [callback]
     if callable(callback):
         return [FunctionCallback(callback)]
-    raise TypeError(f"a callback is a function or has on_step(); {type(callback).__name__} came")
+    raise TypeError(
+        "expected a callback, a function of (locals, globals) or a list of them, got "
+        f"{type(callback).__name__}"
+    )

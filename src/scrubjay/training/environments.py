@@ -1,4 +1,4 @@
-"""One door to single and vector environments.
+"""Single and vector environments, stepped and reset in one way.
 
 Training sees numbered environments ("lanes") that it steps together and resets one by one, each
 with the seed of its next episode. Gymnasium's own vector environments can be reset by a mask in
@@ -10,21 +10,18 @@ all begin an episode together.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from scrubjay.training.steps import LastStep, Stacked, select
+from scrubjay.training.vec_env import VecEnv, VecEnvironment, is_vec_env, spec_of
 
-class LastStep(NamedTuple):
-    """How an episode ended in one environment; `observation` is the episode's own last one."""
-
-    observation: Any
-    terminated: bool
-    truncated: bool
-    info: Mapping[str, Any]
+Environment = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
+"""What agents train on: an id, an environment, a vector environment of either library."""
 
 
 class SingleEnvironment:
@@ -53,6 +50,15 @@ class SingleEnvironment:
         """How the episode ended."""
         observation, _, terminated, truncated, info = step
         return LastStep(observation, bool(terminated), bool(truncated), info)
+
+    def stacked(self, step: Any, actions: Any) -> Stacked:
+        """A step for callbacks."""
+        observation, reward, _, _, info = step
+        if isinstance(observation, Mapping):
+            observation = {key: np.asarray(part)[None] for key, part in observation.items()}
+        else:
+            observation = np.asarray(observation)[None]
+        return Stacked(observation, np.array([reward]), [dict(info)], np.asarray(actions)[None])
 
 
 class VectorEnvironment:
@@ -110,20 +116,34 @@ class VectorEnvironment:
         """How a lane's episode ended."""
         observations, _, terminated, truncated, infos = step
         ends, cut = bool(terminated[lane]), bool(truncated[lane])
-        observation = _select(observations, lane)
+        observation = select(observations, lane)
         if self._mode == AutoresetMode.SAME_STEP and (ends or cut):
             observation = infos["final_obs"][lane]
             infos = infos.get("final_info", {})
         return LastStep(observation, ends, cut, _info(infos, lane))
 
+    def stacked(self, step: Any, actions: Any) -> Stacked:
+        """A step for callbacks."""
+        observations, rewards, _, _, infos = step
+        each = [_info(infos, lane) for lane in range(self.n_environments)]
+        return Stacked(observations, np.asarray(rewards), each, np.asarray(actions))
+
 
 def _info(infos: Mapping[str, Any], lane: int) -> dict[str, Any]:
     """The lane's own entries of a vector info: those whose mask `_name` says so."""
     return {
-        key: values[lane]
+        key: _entry(values, lane)
         for key, values in infos.items()
         if not key.startswith("_") and f"_{key}" in infos and infos[f"_{key}"][lane]
     }
+
+
+def _entry(values: Any, lane: int) -> Any:
+    """A lane's part of an entry; entries that are dicts have masks of their own, or none."""
+    if not isinstance(values, Mapping):
+        return values[lane]
+    masked = _info(values, lane)
+    return masked or {key: _entry(part, lane) for key, part in values.items()}
 
 
 def _merged(observations: Any, first: Any, mask: npt.NDArray[np.bool_]) -> Any:
@@ -176,7 +196,10 @@ class EpisodeLimit:
 
 def time_limit(env: Any) -> int | None:
     """The number of steps after which an environment ends its episodes, where it declares one."""
-    limits = []
+    limits: list[Any] = []
+    if is_vec_env(env):
+        limits.append(getattr(spec_of(env), "max_episode_steps", None))
+        env = getattr(env.unwrapped, "envs", [None])[0]
     while env is not None:
         spec = getattr(env, "spec", None)
         limits.append(getattr(spec, "max_episode_steps", None))
@@ -187,23 +210,18 @@ def time_limit(env: Any) -> int | None:
     return int(min(known)) if known else None
 
 
-def _select(observations: Any, lane: int) -> Any:
-    """One environment's part of a batched observation."""
-    if isinstance(observations, Mapping):
-        return {key: _select(part, lane) for key, part in observations.items()}
-    return observations[lane]
-
-
-Environments = SingleEnvironment | VectorEnvironment
+Environments = SingleEnvironment | VectorEnvironment | VecEnvironment
 
 
 def open_environment(env: Any) -> Environments:
-    """The door for an environment of either kind."""
+    """An environment of any kind, as the training loop steps it."""
     if isinstance(env, VectorEnv):
         return VectorEnvironment(env)
     if isinstance(env, gymnasium.Env):
         return SingleEnvironment(env)
+    if is_vec_env(env):
+        return VecEnvironment(env)
     raise TypeError(
-        "a Gymnasium environment, a Gymnasium vector environment or an id was expected, "
-        f"{type(env).__name__} came"
+        "expected a Gymnasium environment or vector environment, a VecEnv of Stable-Baselines3 or "
+        f"an id, got {type(env).__name__}"
     )

@@ -13,7 +13,7 @@ import numpy as np
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.protocols import Policy
-from scrubjay.training.records import EpisodeRecord, success_of
+from scrubjay.training.records import EpisodeRecord, SuccessReader
 
 Trajectory = list[tuple[int, float, float]]  # step, x, y
 
@@ -26,9 +26,17 @@ N_PATHS, N_POINTS = 3, 200  # episodes of an evaluation whose way is kept, point
 
 
 class Evaluator:
-    """Runs `n_episodes` greedy episodes; episode i starts from the same seed in every call.
+    """Runs greedy episodes; episode i starts from the same seed in every call.
 
-    Where the task has a `position`, `paths` are the ways of the first episodes of the last call.
+    Where the task has a `position`, `paths` are the trajectories of the last call's first episodes.
+
+    Args:
+        env: An environment of its own.
+        n_episodes: How many episodes an evaluation has.
+        seed: Decides the episodes' seeds.
+        max_episode_steps: Where longer episodes are ended as time-outs.
+        success_key: The entry of `info` that says whether an episode was solved; by default
+            "is_success", then "success".
     """
 
     def __init__(
@@ -37,12 +45,14 @@ class Evaluator:
         n_episodes: int,
         seed: int,
         max_episode_steps: int | None = None,
+        success_key: str | None = None,
     ) -> None:
         if n_episodes < 1:
-            raise ValueError(f"at least 1 evaluation episode was expected, {n_episodes} came")
+            raise ValueError(f"expected at least 1 evaluation episode, got {n_episodes}")
         self.env = env
         self.n_episodes = n_episodes
         self.seed = seed
+        self._success_of = SuccessReader(success_key)
         self._limit = EpisodeLimit(env, max_episode_steps)
         self.paths: list[Trajectory] = []
 
@@ -58,9 +68,23 @@ class Evaluator:
         n_episodes: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[EpisodeRecord]:
+        """Run greedy episodes.
+
+        Args:
+            policy: What is evaluated.
+            timestep: The number of training steps so far, for the records.
+            n_episodes: How many episodes, if not as many as usual.
+            should_stop: Asked before each step.
+
+        Returns:
+            A record of each episode.
+
+        Raises:
+            EvaluationStopped: If `should_stop` returned True.
+        """
         count = self.n_episodes if n_episodes is None else n_episodes
         with warnings.catch_warnings():
-            # before the first finished episode the memory is empty, which is no news here
+            # before the first finished episode the memory is empty, as expected
             warnings.filterwarnings("ignore", message="the memory is empty")
             self.paths = []
             return [self._episode(policy, timestep, i, should_stop) for i in range(count)]
@@ -84,8 +108,9 @@ class Evaluator:
             if path is not None:
                 path.append((length, *self.env.unwrapped.position))  # type: ignore[attr-defined]
         return EpisodeRecord(
-            number, 0, timestep, length, total, bool(terminated), bool(truncated), success_of(info)
-        )
+            number, 0, timestep, length, total, bool(terminated), bool(truncated),
+            self._success_of(info),
+        )  # fmt: skip
 
     def _new_path(self, number: int) -> Trajectory | None:
         if number >= N_PATHS or not has_position(self.env.unwrapped):

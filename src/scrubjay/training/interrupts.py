@@ -1,11 +1,13 @@
 """Ctrl-C, taken at a moment that suits: between two steps, never inside a write."""
 
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOPPING = "\nstopping after this step and saving; press Ctrl-C again to force\n"
 
 
 class InterruptGuard:
@@ -16,7 +18,7 @@ class InterruptGuard:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "InterruptGuard":
-        # Python delivers signals to the main thread only, and lets nobody else ask for them.
+        # Python delivers signals to the main thread only, and other threads cannot ask for them.
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
@@ -25,6 +27,9 @@ class InterruptGuard:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+        if number == signal.SIGINT:
+            # at once, also while an environment hangs; print could be in the middle of a line
+            os.write(2, STOPPING.encode())
 
     def __exit__(
         self,

@@ -1,26 +1,35 @@
-"""The training loop: act, step, record; at an episode's end remember, report, begin anew."""
+"""The training loop: act, step, record; at the end of an episode learn, report, begin the next."""
 
+import time
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
 
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.training.callbacks import Callback, CallbackList
 from scrubjay.training.environments import (
     Environments,
     EpisodeLimit,
-    LastStep,
     open_environment,
 )
 from scrubjay.training.interrupts import InterruptGuard
+from scrubjay.training.logger import open_outputs
 from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.protocols import Agent
-from scrubjay.training.records import EpisodeRecord, success_of
+from scrubjay.training.records import EpisodeRecord, SuccessReader
+from scrubjay.training.run_folder import RunFolder
 from scrubjay.training.session import NEVER, Plan, Session
+from scrubjay.training.steps import LastStep
+from scrubjay.training.vec_env import VecEnv
 
 
 class Loop:
-    """One training of one agent; `run` returns when the budget is spent or somebody stops it."""
+    """One training of one agent; `run` returns when the budget is spent or it is stopped."""
 
     def __init__(
         self,
@@ -31,24 +40,28 @@ class Loop:
         callbacks: CallbackList,
         guard: InterruptGuard,
         limit: EpisodeLimit,
+        success_of: SuccessReader,
     ) -> None:
         self.agent, self.source, self.budget = agent, source, budget
         self.session, self.callbacks, self.guard = session, callbacks, guard
         self.recorder = agent.recorder(source.n_environments, source.batched)
         self._limit = limit
+        self._success_of = success_of
         self._watched = bool(callbacks)
         self._open: set[int] = set()
         self._observations: Any = None
         self._acting: Any = None  # a mask, while some lanes wait for their first observation
         self._ticks = 0
+        self._finished: dict[int, EpisodeRecord] = {}  # of this step, for callbacks
+        self._start = time.monotonic()
         # when an open episode may be longer than the limit
         self._limit_tick = NEVER
 
     def run(self) -> bool:
-        """Train until the budget is spent or somebody stops it; returns whether it is spent.
+        """Train until the budget is spent or training is stopped; returns whether it is spent.
 
         A lane without an episode waits for the others; one whose first observation is pending gets
-        it by the next step, a dummy. Neither is recorded, neither is counted.
+        it by the next step, a dummy. Neither is recorded or counted.
         """
         agent, source, session, guard = self.agent, self.source, self.session, self.guard
         act, record = self.recorder.act, self.recorder.record
@@ -67,7 +80,9 @@ class Loop:
                     self._finish(lane, last)
             if agent.num_timesteps >= session.next_event:
                 session.handle_events()
-            if (self._watched and not self.callbacks.step()) or guard.requested:
+            if self._watched and not self.callbacks.step(self._locals(step, actions)):
+                break
+            if guard.requested:
                 break
             if ended:
                 self._begin([lane for lane, _ in ended])
@@ -83,6 +98,29 @@ class Loop:
                     ended[lane] = self.source.last_step(lane, step)._replace(truncated=True)
         return list(ended.items())
 
+    def _locals(self, step: Any, actions: Any) -> dict[str, Any]:
+        """What callbacks read of a step, under Stable-Baselines3's names."""
+        observations, rewards, infos, actions = self.source.stacked(step, actions)
+        dones = np.zeros(self.source.n_environments, np.bool_)
+        for lane, record in self._finished.items():
+            dones[lane] = True
+            last = self.source.last_step(lane, step)
+            infos[lane] |= {
+                **last.info,
+                "terminal_observation": last.observation,
+                "TimeLimit.truncated": record.truncated and not record.terminated,
+                "episode": {
+                    "r": record.total_reward,
+                    "l": record.length,
+                    "t": round(time.monotonic() - self._start, 6),
+                },
+            }
+        self._finished.clear()
+        return {
+            "new_obs": observations, "rewards": rewards, "dones": dones, "infos": infos,
+            "actions": actions,
+        }  # fmt: skip
+
     def _finish(self, lane: int, last: LastStep) -> None:
         if lane not in self._open:
             return
@@ -91,16 +129,18 @@ class Loop:
         self._open.discard(lane)
         record = EpisodeRecord(
             self.agent.n_episodes - 1, lane, self.agent.num_timesteps, length, total_reward,
-            last.terminated, last.truncated, success_of(last.info),
+            last.terminated, last.truncated, self._success_of(last.info),
         )  # fmt: skip
-        self.callbacks.rollout_end()
+        if self._watched:
+            self._finished[lane] = record
+            self.callbacks.rollout_end()
         self.session.episode_finished(record, totals)
 
     def _begin(self, lanes: Sequence[int]) -> None:
-        """New episodes, each in an environment reset with its own seed.
+        """Begin new episodes, each in an environment reset with its own seed.
 
-        When the budget is spent none is begun; lanes that wait for others are reset all the same,
-        because a vector environment is stepped as a whole.
+        When the budget is spent none is begun; lanes that wait for others are reset too, because a
+        vector environment is stepped as a whole.
         """
         numbers = []
         for lane in lanes:
@@ -125,53 +165,96 @@ class Loop:
 
 def train(
     agent: Agent,
-    env: Any,
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv,
     *,
-    total_timesteps: int | None = None,
-    total_episodes: int | None = None,
+    total_timesteps: float | None = None,
+    total_episodes: float | None = None,
     callback: Callback = None,
+    log_interval: int | None = 4,
+    tb_log_name: str | None = None,
+    reset_num_timesteps: bool = True,
     progress_bar: bool = False,
-    run_folder: Any = None,
-    eval_env: Any = None,
+    verbose: int = 0,
+    tensorboard_log: str | PathLike[str] | None = None,
+    run_folder: RunFolder | str | PathLike[str] | None = None,
+    eval_env: gymnasium.Env[Any, Any] | VecEnv | str | None = None,
     eval_freq: int = 0,
     n_eval_episodes: int = 10,
     log_freq: int = 1000,
     checkpoint_freq: int = 10_000,
-    checkpoint_steps: tuple[int, ...] = (),
+    checkpoint_steps: Sequence[int] = (),
     tensorboard: bool = False,
     max_episode_steps: int | None = None,
+    success_key: str | None = None,
     training_state: Mapping[str, Any] | None = None,
 ) -> None:
-    """Train an agent, and evaluate, log, save and show as asked (frequencies in steps).
+    """Train an agent; on Ctrl-C or an error the last episode boundary is saved first.
 
-    `run_folder` is a path for a new run, or an opened `RunFolder`; `eval_env` an environment or id
-    of its own for evaluation. `max_episode_steps` ends longer episodes as time-outs, for
-    environments that have no limit of their own. On Ctrl-C or an error the last episode boundary
-    is saved first.
+    Args:
+        agent: The agent.
+        env: Its training environment.
+        total_timesteps: How many steps; the episodes that are open then are finished.
+        total_episodes: How many episodes, in place of steps.
+        callback: One of Stable-Baselines3's or ours, a function, or a list of them.
+        log_interval: Episodes between the rows of `verbose` and `tensorboard_log`.
+        tb_log_name: Name of this training in `tensorboard_log`; by default the agent's class.
+        reset_num_timesteps: Whether the steps that are reported there count from 0 again.
+        progress_bar: Whether to show progress.
+        verbose: 1 prints a table of the progress.
+        tensorboard_log: Folder for TensorBoard's files.
+        run_folder: A path for a new run, or an opened `RunFolder`.
+        eval_env: An environment of its own for evaluation, or an id.
+        eval_freq: Steps between evaluations, 0: never.
+        n_eval_episodes: Episodes of an evaluation.
+        log_freq: Steps between the rows of the run folder.
+        checkpoint_freq: Steps between checkpoints in the run folder.
+        checkpoint_steps: Steps whose checkpoints are kept for good.
+        tensorboard: Whether to write TensorBoard's files into the run folder.
+        max_episode_steps: Where longer episodes are ended as time-outs, for environments that have
+            no limit of their own.
+        success_key: The entry of `info` that says whether an episode was solved; by default
+            "is_success", then "success".
+        training_state: What the checkpoint of a resumed run kept.
+
+    Raises:
+        ValueError: If an argument has a value that it may not have.
+        KeyboardInterrupt: After Ctrl-C, when everything is saved.
     """
+    success_of = SuccessReader(success_key)
     budget = Budget(agent, total_timesteps, total_episodes)
     plan = Plan(eval_freq, log_freq, checkpoint_freq, tuple(checkpoint_steps), tensorboard)
     evaluator = open_evaluator(
-        eval_env, env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps
+        eval_env, env, eval_freq, n_eval_episodes, agent.seed, max_episode_steps, success_key
     )
     limit = EpisodeLimit(env, max_episode_steps)
     source = open_environment(env)
     callbacks = CallbackList(callback)
-    folder = open_folder(run_folder, agent, env, budget, plan, evaluator, max_episode_steps)
+    tb_log_name = tb_log_name or type(agent).__name__
+    outputs = open_outputs(
+        agent.logger, agent.num_timesteps, verbose, tensorboard_log, tb_log_name,
+        reset_num_timesteps,
+    )  # fmt: skip
+    folder = open_folder(
+        run_folder, agent, env, budget, plan, evaluator, max_episode_steps, success_key
+    )
     with InterruptGuard() as guard:
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
             done=lambda: budget.done, should_stop=lambda: guard.requested,
             # an agent that has learned before is not made again by its settings alone
-            save_start=folder is not run_folder,
+            save_start=folder is not run_folder, outputs=outputs, log_interval=log_interval,
         )  # fmt: skip
         session.restore(training_state or {})
         status = "failed"
         try:
             session.compile(agent.warm_up)
-            callbacks.start(agent)
-            loop = Loop(agent, source, budget, session, callbacks, guard, limit)
+            callbacks.start(
+                agent, env=env, callback=callback, total_timesteps=budget.last_step,
+                log_interval=log_interval, tb_log_name=tb_log_name,
+                reset_num_timesteps=reset_num_timesteps, progress_bar=progress_bar,
+            )  # fmt: skip
+            loop = Loop(agent, source, budget, session, callbacks, guard, limit, success_of)
             completed = loop.run()
             callbacks.end()
             status = "finished" if completed else "stopped"

@@ -13,25 +13,28 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from scrubjay.training.evaluation import Evaluator
 from scrubjay.training.protocols import Described, Trained
 from scrubjay.training.run_folder import RunFolder, command_line
-from scrubjay.training.session import Plan
+from scrubjay.training.session import NEVER, Plan
+from scrubjay.training.vec_env import FirstLane, is_vec_env, spec_of
 
 
 class Budget:
     """When no further episode is begun: after so many steps, or so many episodes."""
 
-    def __init__(self, agent: Trained, timesteps: int | None, episodes: int | None) -> None:
+    def __init__(self, agent: Trained, timesteps: float | None, episodes: float | None) -> None:
         if (timesteps is None) == (episodes is None):
-            raise ValueError("give total_timesteps or total_episodes, one of the two")
-        amount = timesteps if timesteps is not None else episodes
-        if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 0:
-            raise ValueError(f"a whole number of steps or episodes was expected, {amount!r} came")
+            raise ValueError("expected total_timesteps or total_episodes, one of the two")
         self._agent = agent
         self.unit = "steps" if timesteps is not None else "episodes"
-        self.total = self.done + int(amount)
+        self.total = self.done + _whole(timesteps if timesteps is not None else episodes)
 
     @property
     def done(self) -> int:
         return self._agent.num_timesteps if self.unit == "steps" else self._agent.n_episodes
+
+    @property
+    def last_step(self) -> int:
+        """The agent's step at which it is spent; unknown, and very large, for episodes."""
+        return self.total if self.unit == "steps" else NEVER
 
     @property
     def spent(self) -> bool:
@@ -42,6 +45,17 @@ class Budget:
         return not self.spent and (self.unit == "steps" or self.done + n_open < self.total)
 
 
+def _whole(amount: Any) -> int:
+    """A number of steps or episodes, also written as 1e6."""
+    if isinstance(amount, float | np.floating) and float(amount).is_integer():
+        amount = int(amount)
+    if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 0:
+        raise ValueError(
+            f"expected a whole number of steps or episodes of at least 0, got {amount!r}"
+        )
+    return int(amount)
+
+
 def open_evaluator(
     env: Any,
     training_env: Any,
@@ -49,22 +63,28 @@ def open_evaluator(
     n_episodes: int,
     seed: int,
     max_episode_steps: int | None,
+    success_key: str | None,
 ) -> Evaluator | None:
     """The evaluator on an environment of its own, or none."""
     if env is None:
         if eval_freq:
-            raise ValueError("evaluation needs an environment of its own: give eval_env too")
+            raise ValueError(
+                "expected eval_env, an environment of its own for evaluation, because eval_freq is "
+                f"{eval_freq}"
+            )
         return None
     if env is training_env:
-        raise ValueError("evaluation needs an environment of its own, the training one came")
+        raise ValueError("expected eval_env to be an environment of its own, got the training one")
     if isinstance(env, str):
         env = gymnasium.make(env)
+    if is_vec_env(env):
+        env = FirstLane(env)
     if not isinstance(env, gymnasium.Env):
         raise TypeError(
-            "one Gymnasium environment or its id was expected for evaluation, "
-            f"{type(env).__name__} came"
+            "expected one Gymnasium environment, a VecEnv of Stable-Baselines3 or an id for "
+            f"evaluation, got {type(env).__name__}"
         )
-    return Evaluator(env, n_episodes, seed, max_episode_steps)
+    return Evaluator(env, n_episodes, seed, max_episode_steps, success_key)
 
 
 # ---------------------------------------------------------------- run folders
@@ -78,6 +98,7 @@ def open_folder(
     plan: Plan,
     evaluator: Evaluator | None,
     max_episode_steps: int | None,
+    success_key: str | None,
 ) -> RunFolder | None:
     """The run folder: none, one that is open already, or a new one at a path.
 
@@ -91,6 +112,7 @@ def open_folder(
     config = {
         "agent": agent.name,
         **describe_environments(env, plan, evaluator, max_episode_steps),
+        "success_key": success_key,
         "seed": agent.seed,
         "options": _checked_options(agent),
         "start_timestep": agent.num_timesteps,
@@ -135,7 +157,7 @@ def describe_environments(
     limits = [limit for limit in (found.get("limit"), max_episode_steps) if limit is not None]
     # without a frequency an evaluator only looks for the first greedy success; `--resume` has none
     same = evaluator is None or (plan.eval_freq > 0 and _made_by(evaluator.env) == found)
-    spec = getattr(env, "spec", None)
+    spec = spec_of(env) if is_vec_env(env) else getattr(env, "spec", None)
     return {
         "task": spec.id if spec is not None else None,
         "task_options": found.get("options", {}),
@@ -174,7 +196,7 @@ def _made_by(env: Any) -> dict[str, Any]:
 
 
 def _is_as_made(env: Any, registered: EnvSpec) -> bool:
-    """Whether nobody has wrapped what `gymnasium.make` made, but for a time limit."""
+    """Whether what `gymnasium.make` made has no wrappers but a time limit."""
     while isinstance(env, TimeLimit):
         env = env.env
     if registered.order_enforce:

@@ -1,4 +1,4 @@
-"""What a person sees while it trains: a bar on a terminal, plain lines elsewhere."""
+"""The progress of a training: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 
 class Progress(Protocol):
-    """Shows how far a training is. `close` may be called twice."""
+    """Shows the progress of a training. `close` may be called twice."""
 
     def update(self, done: int, facts: Mapping[str, Any]) -> None: ...
 
@@ -80,6 +80,7 @@ class LineProgress:
 
 
 def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
+    """A bar on a terminal, lines elsewhere, or nothing if it is not visible."""
     if not visible:
         return SilentProgress()
     return (
@@ -88,6 +89,9 @@ def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
 
 
 def short(value: Any) -> str:
+    """A number in a few digits; "?" for what is not known yet."""
     if value is None:
         return "?"
+    if isinstance(value, str):
+        return value
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"

@@ -1,13 +1,14 @@
-"""One training as an observer sees it: what is due when, and what is written down.
+"""One training as seen from outside: what is due when, and what is recorded.
 
 The loop (or a callback inside Stable-Baselines3's loop) reports episodes and steps; the session
 evaluates, logs, saves and shows. It never changes what is learned.
 
-What is due at a step happens at that step exactly, in the middle of an episode if need be; what is
+What is due at a step happens at that step exactly, within an episode if necessary; what is
 saved is the last episode boundary. Rows past a checkpoint are cut when a run resumes, and written
 again, the same.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from scrubjay.training.evaluation import (
     success_rate,
     thinned,
 )
-from scrubjay.training.logger import TensorBoardOutput
+from scrubjay.training.logger import EPISODES, STEPS, Output, TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained
 from scrubjay.training.records import EpisodeRecord
@@ -36,7 +37,15 @@ NEVER = 2**62
 
 @dataclass(frozen=True)
 class Plan:
-    """How often things happen, in steps; 0 means never."""
+    """How often things happen, in steps; 0 means never.
+
+    Attributes:
+        eval_freq: Steps between evaluations.
+        log_freq: Steps between rows of the tables.
+        checkpoint_freq: Steps between checkpoints.
+        checkpoint_steps: Steps whose checkpoints are kept for good.
+        tensorboard: Whether TensorBoard's files are written into the run folder.
+    """
 
     eval_freq: int = 0
     log_freq: int = 1000
@@ -47,9 +56,14 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("eval_freq", "log_freq", "checkpoint_freq"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} counts steps, 0 for never; {getattr(self, name)} came")
+                raise ValueError(
+                    f"expected {name} to be a number of steps, or 0 for never, got "
+                    f"{getattr(self, name)}"
+                )
         if any(step < 1 for step in self.checkpoint_steps):
-            raise ValueError(f"checkpoint_steps are at least 1; {self.checkpoint_steps} came")
+            raise ValueError(
+                f"expected checkpoint_steps of at least 1, got {self.checkpoint_steps}"
+            )
 
 
 class Timer:
@@ -66,7 +80,23 @@ class Timer:
 
 
 class Session:
-    """Watches one training; `next_event` is the step at which `handle_events` must be called."""
+    """Observes one training: evaluates, logs, saves and shows.
+
+    `next_event` is the step at which `handle_events` must be called.
+
+    Args:
+        agent: What is trained.
+        plan: How often things happen.
+        folder: The run folder, if there is one.
+        evaluator: Runs the evaluations, if there are any.
+        progress: Shows the progress.
+        done: Returns how much of the budget is spent.
+        should_stop: Returns whether the user wants to stop.
+        checkpoint_suffix: The suffix of checkpoints.
+        save_start: Whether to save a checkpoint before the first step.
+        outputs: Where the agent's logger writes during this training.
+        log_interval: Episodes between the rows of those outputs; None: never.
+    """
 
     def __init__(
         self,
@@ -80,6 +110,8 @@ class Session:
         should_stop: Callable[[], bool] = lambda: False,
         checkpoint_suffix: str = ".scrub",
         save_start: bool = False,
+        outputs: Sequence[Output] = (),
+        log_interval: int | None = 4,
     ) -> None:
         self.agent = agent
         self.plan = plan
@@ -95,6 +127,8 @@ class Session:
         self._best: tuple[float, float] | None = None
         self._clock = Clock(agent.num_timesteps)
         self._begun = False
+        self._log_interval = log_interval or NEVER
+        self._row_totals: Counter[str] = Counter()
         self._tick = agent.num_timesteps
         with self._starting():
             self._evaluations = Timer(plan.eval_freq if evaluator else 0, self._last_step("eval"))
@@ -103,7 +137,7 @@ class Session:
             self._named = self._missing_checkpoints() if folder else []
             if folder:
                 self._recall(folder)
-            self._open_tensorboard()
+            self._open_outputs(outputs)
         self._plan_next_event()
 
     # -- starting and resuming ---------------------------------------------------------------
@@ -153,14 +187,27 @@ class Session:
                 times.number(row, f"time/{name}", float)
             self._clock.restore(row)
 
-    def _open_tensorboard(self) -> None:
+    def _open_outputs(self, outputs: Sequence[Output]) -> None:
+        logger, opened = self.agent.logger, list(outputs)
         if self.plan.tensorboard:
             if self.folder is None:
-                raise ValueError("TensorBoard's files go into a run folder: give run_folder too")
-            self.agent.logger.outputs.append(TensorBoardOutput(self.folder.path / "tensorboard"))
+                raise ValueError(
+                    "expected run_folder with tensorboard=True, whose files go there; without one "
+                    "give the agent tensorboard_log"
+                )
+            opened.append(TensorBoardOutput(self.folder.path / "tensorboard"))
+        if self.folder:
+            opened.append(RecordedOutput(self.folder.tables["logged"]))
+        logger.outputs += opened
+        logger.write_row = self._write_row
+        self._writes_rows = logger.has(EPISODES)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what a checkpoint kept."""
+        """Continue from what a checkpoint kept.
+
+        Args:
+            state: What the checkpoint kept; empty for a new run.
+        """
         if not state:
             return
         with self._starting():
@@ -171,7 +218,11 @@ class Session:
             self.first_greedy_success_step = found
 
     def compile(self, warm_up: Callable[[], None]) -> None:
-        """Compile before the clock of training runs."""
+        """Compile before the training time is measured.
+
+        Args:
+            warm_up: Compiles.
+        """
         with self._clock.compiling:
             warm_up()
 
@@ -187,14 +238,25 @@ class Session:
     # -- what is reported to it --------------------------------------------------------------
 
     def episode_finished(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
+        """Count an episode, and do what is due at its end.
+
+        Args:
+            record: The episode.
+            totals: The agent's own counts of it.
+        """
         self.statistics.add(record, totals)
         if self.folder:
             self.folder.tables["episodes"].append(_episode_row(record))
         self._probe()
         if record.timestep >= self._logs.next:
             self._log()
+        if self._writes_rows:
+            self._row_totals.update(totals)
+            if self.agent.n_episodes % self._log_interval == 0:
+                self._write_row()
 
     def handle_events(self) -> None:
+        """Evaluate, save and show, as far as it is due at the agent's step."""
         timestep = self.agent.num_timesteps
         if timestep >= self._evaluations.next:
             self._evaluate()
@@ -207,7 +269,11 @@ class Session:
         self._plan_next_event()
 
     def close(self, status: str) -> None:
-        """The end, whatever its reason: the last checkpoint, the manifest, everything closed."""
+        """End the training: the last checkpoint, the manifest, everything closed.
+
+        Args:
+            status: "finished", "stopped", "interrupted" or "failed".
+        """
         try:
             if self.folder and status == "failed" and not self._begun:
                 self.folder.abandon()
@@ -223,6 +289,8 @@ class Session:
         try:
             if status == "finished" and self.statistics.totals:
                 self._log()
+            if self.agent.logger.name_to_value:
+                self.agent.logger.dump(self.agent.num_timesteps)
             self._save("last")
             written = True
         finally:
@@ -257,22 +325,24 @@ class Session:
         reward = float(np.mean([record.total_reward for record in records]))
         length = float(np.mean([record.length for record in records]))
         rate, timestep = success_rate(records), records[0].timestep
-        log = self.agent.logger
-        log.record("eval/mean_reward", reward)
-        log.record("eval/mean_ep_length", length)
-        log.record("eval/success_rate", rate)
-        log.dump(timestep)
-        solved = "" if np.isnan(rate) else f"success {rate:.2f}, "
+        values = {"eval/mean_reward": reward, "eval/mean_ep_length": length}
+        if not np.isnan(rate):
+            values["eval/success_rate"] = rate
+        for rhythm in (STEPS, EPISODES):
+            self.agent.logger.send(values, timestep, rhythm)
+        solved = "no success signal, " if np.isnan(rate) else f"success {rate:.2f}, "
         self.progress.line(
             f"evaluation at step {timestep:,}: {solved}return {reward:.3g}, "
             f"{length:.0f} steps an episode"
         )
 
     def _probe(self) -> None:
-        """One greedy episode after each training episode, from the first success to the first
-        greedy one: the distance between the two measures how fast a discovery is latched onto."""
-        latched = self.first_greedy_success_step is not None
-        if self.statistics.first_success_step is None or latched or self.evaluator is None:
+        """Run a greedy episode after each training episode between the first success of each kind.
+
+        The steps between the two measure how fast a discovery is learned.
+        """
+        found = self.first_greedy_success_step is not None
+        if self.statistics.first_success_step is None or found or self.evaluator is None:
             return
         try:
             with self._clock.evaluating:
@@ -301,13 +371,29 @@ class Session:
         times = self._clock.row(timestep)
         if self.folder:
             self.folder.tables["progress"].append(row)
-            # whoever watches the run (a sweep, a report) reads there how far it is
+            # a sweep and a report read there how far the run is
             self.folder.tables["progress"].flush()
             self.folder.tables["time"].append({"timestep": timestep, **times})
-        for name, value in {**row, **times}.items():
-            if value is not None and name != "timestep":
-                self.agent.logger.record(name, value)
-        self.agent.logger.dump(timestep)
+        logger, values = self.agent.logger, {**row, **times}
+        del values["timestep"]
+        logger.send(_known(values), timestep, STEPS)
+        if not self._writes_rows:  # otherwise what was recorded goes with the next row there
+            logger.dump(timestep)
+
+    def _write_row(self) -> None:
+        """A row in Stable-Baselines3's rhythm and with its names."""
+        timestep, logger = self.agent.num_timesteps, self.agent.logger
+        times = self._clock.row(timestep)
+        row = {
+            **(self.statistics.row() if self.statistics.episodes else {}),
+            **self.agent.metrics(self._row_totals),
+            "time/episodes": self.agent.n_episodes,
+            "time/fps": int(times["time/fps"]),
+            "time/time_elapsed": round(times["time/time_elapsed"], 1),
+            "time/total_timesteps": timestep - logger.first_step,
+        }
+        self._row_totals.clear()
+        logger.dump(timestep, _known(row), EPISODES)
 
     def _save(self, name: str) -> None:
         if self.folder is None:
@@ -326,6 +412,7 @@ class Session:
             "timesteps": self.agent.num_timesteps,
             "episodes": self.agent.n_episodes,
             "dropped_episodes": getattr(self.agent, "n_dropped_episodes", 0),
+            "success_signal": self.statistics.success_signal,
             "first_success_step": self.statistics.first_success_step,
             "first_greedy_success_step": self.first_greedy_success_step,
             "seconds": self._clock.totals(),
@@ -333,7 +420,10 @@ class Session:
 
     def _show(self) -> None:
         timestep = self.agent.num_timesteps
-        facts: dict[str, Any] = {"success": self.statistics.success_rate}
+        rate: Any = self.statistics.success_rate
+        if self.statistics.success_signal is False:
+            rate = "no signal"
+        facts: dict[str, Any] = {"success": rate}
         facts |= self.agent.gauges()
         self.progress.update(self._done(), facts)
         # about ten times a second
@@ -344,6 +434,28 @@ class Session:
         due = (self._evaluations.next, self._checkpoints.next, named)
         shown = NEVER if isinstance(self.progress, SilentProgress) else self._tick
         self.next_event = min(*due, shown)
+
+
+class RecordedOutput:
+    """Values recorded by callbacks, in logged.csv of a run folder: a line for each."""
+
+    kind, rhythm = "csv", "recorded"
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def write(self, values: Mapping[str, Any], step: int) -> None:
+        """Write a line for each value."""
+        for name, value in values.items():
+            self._table.append({"timestep": step, "name": name, "value": value})
+
+    def close(self) -> None:
+        """The run folder closes its tables itself."""
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without those that are not known: None, and the NaN of a mean of nothing."""
+    return {name: value for name, value in values.items() if value is not None and value == value}
 
 
 def _score(records: list[EpisodeRecord]) -> tuple[float, float]:

@@ -12,6 +12,8 @@ function format(value) {
 }
 
 function readAddress() {
+  // an address without "=" is that of a section (#results), and changes nothing here
+  if (location.hash && !location.hash.includes("=")) return;
   const fields = new URLSearchParams(location.hash.slice(1));
   state.hidden = new Set(fields.getAll("hide"));
   state.mode = fields.get("mode") === "mean" ? "mean" : "iqm";

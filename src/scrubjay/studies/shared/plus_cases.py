@@ -4,16 +4,23 @@ Settings were chosen on the seeds 100 to 113, and on 0 to 9 which parts stay; wh
 fresh seeds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scrubjay.analysis.curves import curves_of
 from scrubjay.analysis.groups import Group
+from scrubjay.analysis.results import Table
+from scrubjay.figures.curves import learning_curves
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies.shared.methods import SAFEXP
+from scrubjay.studies.shared.panels import by_title
 from scrubjay.studies.shared.workspace import Workspace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SEEDS = tuple(range(20, 30))
 QUICK_SEEDS = (0, 1, 2)
@@ -51,9 +58,11 @@ class Arm:
     tasks: tuple[str, ...] = ()
 
     def suits(self, case: Case) -> bool:
+        """Whether it is run on a case."""
         return not self.tasks or case.task in self.tasks
 
     def config(self, case: Case, seed: int) -> RunConfig:
+        """The run of a case and seed."""
         return RunConfig(
             agent=self.agent,
             task=case.task,
@@ -71,8 +80,8 @@ class Arm:
         return workspace.runs_in(folder_of(root, self.config(case, 0)).parent, self.label)
 
 
-FULL = Arm("cec-plus")
-PAPER = Arm("the paper's rule", agent="cec")
+FULL = Arm("CECPlus")
+PAPER = Arm("CEC", agent="cec")
 
 
 def seeds_of(workspace: Workspace) -> tuple[int, ...]:
@@ -81,3 +90,15 @@ def seeds_of(workspace: Workspace) -> tuple[int, ...]:
     if workspace.budget.quick:
         return QUICK_SEEDS
     return SEEDS if asked == tuple(range(5)) else asked
+
+
+def draw_cases(table: Table, cases: Sequence[Case]) -> "Figure":
+    """The curves of both methods, a panel for each case."""
+    titles = {(case.task, case.metric): case.title for case in cases}
+    panels = by_title(curves_of(table.rows), titles)
+    figure = learning_curves(panels, "bootstrap", notes=table.notes).figure
+    for place, (axes, curves) in enumerate(zip(figure.axes, panels.values(), strict=False)):
+        axes.set_ylim(-0.04, 1.04)
+        if place % 3 and curves[0].metric == "success":
+            axes.set_ylabel("")
+    return figure

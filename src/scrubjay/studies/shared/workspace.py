@@ -1,18 +1,24 @@
 """Where a reproduction finds its runs and puts its results."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
-from scrubjay.figures.curves import Drawing
-from scrubjay.figures.saving import save_figure
+from scrubjay.analysis.results import Table, csv_bytes, parse_csv, read_table, replace_pictures
+from scrubjay.figures.saving import render, save_figure
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies.shared.methods import METHODS, Budget, paper_name, run_config
 from scrubjay.training.errors import RunError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
 
 
 @dataclass
@@ -37,7 +43,7 @@ class Workspace:
         ]
 
     def group(self, method: str, task: str) -> Group | None:
-        """All finished runs of a method on a task that exist, whoever ran them."""
+        """All finished runs of a method on a task, or None if there are none."""
         folder = folder_of(self.root, run_config(method, task, 0, self.budget)).parent
         return self.runs_in(folder, METHODS[method].label)
 
@@ -49,7 +55,12 @@ class Workspace:
         groups = group_runs(runs)
         if len(groups) > 1:
             names = ", ".join(group.label for group in groups)
-            raise RunError(f"{folder} mixes runs of different settings ({names}): move some away")
+            raise RunError(
+                f"expected runs of one setting in {folder}, got {names}; move some of them away"
+            )
+        if groups[0].repeats:
+            paths = ", ".join(str(run.path) for run in groups[0].repeats)
+            raise RunError(f"expected each seed once in {folder}, got it again in {paths}")
         return Group(label, groups[0].task, groups[0].runs)
 
     def _load(self, path: Path) -> RunData | None:
@@ -71,15 +82,15 @@ class Workspace:
         return [*([f"Not run: {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
 
     def broken(self, tasks: Iterable[str]) -> list[str]:
-        """Runs that exist and cannot be used."""
-        unusable = []
+        """How many runs exist and cannot be used, in a sentence; messages name them."""
+        unusable = {}
         for task in tasks:
-            for path in sorted((self.root / task).glob("*/seed-*")):
-                try:
-                    load_run(path)
-                except RunError:
-                    unusable.append("/".join(path.parts[-3:]))
-        return [f"Left out, unfinished or damaged: {', '.join(unusable)}."] if unusable else []
+            found = sorted((self.root / task).glob("*/seed-*"))
+            count = sum(self._load(path) is None for path in found)
+            if count:
+                unusable[paper_name(task)] = count
+        words = [f"{n} {'run' if n == 1 else 'runs'} on {task}" for task, n in unusable.items()]
+        return [f"Left out as unfinished or damaged: {', '.join(words)}."] if words else []
 
     def honesty(self) -> list[str]:
         """A quick or shortened version says so."""
@@ -87,10 +98,25 @@ class Workspace:
             return ["Quick version: fewer steps and seeds than the paper."]
         return [] if self.budget.steps is None else ["Not the paper's 100,000 steps."]
 
-    def save(self, name: str, drawing: Drawing) -> list[Path]:
-        return self.tell(save_figure(drawing.figure, self.out / name, drawing.rows, self.command))
+    def draw(self, name: str, draw: Draw, table: Table) -> list[Path]:
+        """Store a table and the figure drawn of it, as `redraw` would draw it later."""
+        stored = Table(parse_csv(csv_bytes(table.rows).decode()), table.notes)
+        paths = save_figure(
+            draw(stored), self.out / name, table.rows, self.command, notes=table.notes
+        )
+        return self.tell(paths)
+
+    def redraw(self, figures: Mapping[str, Draw]) -> list[Path]:
+        """Draw figures again from their stored tables, of those that are there."""
+        written = []
+        for name, draw in figures.items():
+            stem = self.out / name
+            if stem.with_name(f"{name}.csv").exists():
+                written += self.tell(replace_pictures(stem, render(draw(read_table(stem)))))
+        return written
 
     def tell(self, paths: list[Path]) -> list[Path]:
+        """Print what was written, and return it."""
         print(f"written: {paths[0]} ({', '.join(path.suffix for path in paths)})", flush=True)
         return paths
 
@@ -101,7 +127,8 @@ class Workspace:
             print(text, file=sys.stderr, flush=True)
 
     def nothing(self, name: str) -> RunError:
+        """The error of a study without runs."""
         return RunError(
-            f"{name} has nothing to draw: no finished run of it lies in {self.root}. Run it with "
-            f"`scrubjay reproduce {name} --agents cec`, or name the folder of its runs with --runs"
+            f"{name} has nothing to draw: expected finished runs of it in {self.root}, got none; "
+            f"run `scrubjay reproduce {name} --agents cec`, or name their folder with --runs"
         )

@@ -1,0 +1,156 @@
+"""What users of Stable-Baselines3 expect of a constructor, for every method.
+
+Every agent takes `verbose`, `tensorboard_log` and `device`, whether or not its constructor lists
+them: they are conveniences, not settings, and neither `config()` nor tuning knows them. Arguments
+and attributes that only make sense for a network are answered with one line that says what to
+write instead.
+"""
+
+import difflib
+import functools
+import inspect
+import secrets
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from scrubjay.agents.settings import settings_of
+
+DEFAULTS: Mapping[str, Any] = {"verbose": 0, "tensorboard_log": None, "device": "auto"}
+
+IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
+
+EPSILON = "write epsilon=(start, end, steps)"
+NO_NETWORK = "it trains no network, leave it out"
+# Arguments of Stable-Baselines3's constructors that memory agents do not have.
+ARGUMENTS: Mapping[str, str] = {
+    "buffer_size": "write capacity=, the rows of the memory",
+    "exploration_fraction": EPSILON,
+    "exploration_initial_eps": EPSILON,
+    "exploration_final_eps": EPSILON,
+    "action_noise": "write noise_std=, or exploration='uniform'",
+    "learning_starts": "it learns from the first episode on, leave it out",
+    "monitor_wrapper": "episodes are recorded without a Monitor, leave it out",
+    "stats_window_size": "means are over the last 100 episodes, leave it out",
+    **dict.fromkeys(
+        (
+            "policy_kwargs", "learning_rate", "batch_size", "tau", "train_freq", "gradient_steps",
+            "n_steps", "n_epochs", "gae_lambda", "clip_range", "clip_range_vf", "ent_coef",
+            "vf_coef", "max_grad_norm", "use_sde", "sde_sample_freq", "use_sde_at_warmup",
+            "target_kl", "target_update_interval", "target_entropy", "target_policy_noise",
+            "replay_buffer_class", "replay_buffer_kwargs", "rollout_buffer_class",
+            "rollout_buffer_kwargs", "optimize_memory_usage", "normalize_advantage",
+            "policy_delay", "_init_setup_model",
+        ),
+        NO_NETWORK,
+    ),
+}  # fmt: skip
+# Attributes and methods of Stable-Baselines3's models that memory agents do not have.
+ATTRIBUTES: Mapping[str, str] = {
+    "policy": "use agent.predict(observation)",
+    "policy_class": "use agent.predict(observation)",
+    "actor": "use agent.predict(observation)",
+    "critic": "the values are in agent.memory",
+    "learning_rate": "it trains no network",
+    "lr_schedule": "it trains no network",
+    "get_parameters": "use agent.config() for its settings and agent.memory for what it knows",
+    "set_parameters": "make it with CEC(env, ...), or read a file with CEC.load(path)",
+    "replay_buffer": "use agent.memory",
+    "save_replay_buffer": "agent.save(path) keeps the memory too",
+    "load_replay_buffer": "CEC.load(path) reads the memory too",
+    "collect_rollouts": "use agent.learn(), or agent.begin_episode() for a loop of your own",
+    "train": "use agent.learn()",
+}
+
+
+def with_conveniences(constructor: Callable[..., None]) -> Callable[..., None]:
+    """A class's `__init__` that takes the conveniences too, and explains wrong arguments."""
+    own = inspect.signature(constructor)
+
+    @functools.wraps(constructor)
+    def made(self: Any, *args: Any, **given: Any) -> None:
+        cls = type(self)
+        if cls.__init__ is not made:  # a subclass's constructor calls this one
+            constructor(self, *args, **given)
+            return
+        check_arguments(cls, args, given)
+        chosen = {name: given.get(name, DEFAULTS[name]) for name in cls.conveniences}
+        for name in chosen:
+            if name not in own.parameters:
+                given.pop(name, None)
+        check_conveniences(cls, chosen)
+        vars(self).update(chosen)
+        constructor(self, *args, **given)
+
+    extra = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in DEFAULTS.items()
+        if name not in own.parameters
+    ]
+    kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    rest = [p for p in own.parameters.values() if p.kind is p.VAR_KEYWORD]
+    made.__signature__ = own.replace(parameters=[*kept, *extra, *rest])  # type: ignore[attr-defined]
+    return made
+
+
+def check_arguments(cls: type[Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> None:
+    """Refuse what only a network has, and unknown names, with what to write instead.
+
+    Raises:
+        TypeError: If there is such an argument.
+    """
+    policy = given.get("policy", args[0] if args else None)
+    if "policy" in given or (isinstance(policy, str) and policy.endswith("Policy")):
+        raise TypeError(
+            f"{cls.__name__} takes no policy: write {cls.__name__}(env, ...) instead of "
+            f"{cls.__name__}({policy!r}, env, ...)"
+        )
+    known = {"env", *settings_of(cls), *cls.conveniences}
+    for name in given:
+        if name in known:
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(known))}"
+        raise TypeError(f"{cls.__name__} has no argument {name}: {cls.hints.get(name, hint)}")
+
+
+def check_conveniences(cls: type[Any], chosen: Mapping[str, Any]) -> None:
+    """Refuse a `verbose` that is no number, and say where the agent runs."""
+    verbose, device = chosen["verbose"], str(chosen.get("device", "auto"))
+    if not isinstance(verbose, int) or not 0 <= verbose <= 2:
+        raise ValueError(f"expected verbose to be 0, 1 or 2, got {verbose!r}")
+    if device not in ("auto", "cpu"):
+        warnings.warn(
+            f"{cls.__name__} runs on the CPU: device={device!r} is ignored",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_images(agent: Any) -> None:
+    """Warn if whole images are the keys of the memory."""
+    size = agent.embedding.key_dim
+    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
+    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
+    if images and size >= IMAGE_NUMBERS:
+        warnings.warn(
+            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
+            f"{8 * size:,} bytes a row of the memory; project them, as with "
+            "embedding=RandomProjection(16)",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def missing_attribute(agent: Any, name: str) -> AttributeError:
+    """The error for an attribute that an agent does not have, with what to use instead."""
+    cls = type(agent).__name__
+    hint = f": {ATTRIBUTES[name]}" if name in ATTRIBUTES else ""
+    return AttributeError(f"{cls} has no {name}{hint}", name=name, obj=agent)
+
+
+def chosen_seed(seed: int | None) -> int:
+    """The seed that was given, or a new one."""
+    return secrets.randbelow(2**31) if seed is None else seed
