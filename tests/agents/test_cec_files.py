@@ -335,7 +335,7 @@ def test_defect_17_a_normaliser_fitted_by_hand_is_ready_at_once():
 @pytest.mark.parametrize("stage", [RunningNormalizer(), Chain([RunningNormalizer()])])
 def test_defect_17_an_embedding_fitted_to_another_dimension_is_refused(stage):
     fitted = CEC(Drift(), embedding=stage, seed=0).learn(50).embedding
-    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*give a new one"):
+    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*pass a new one"):
         CEC(Drift(3), embedding=fitted, seed=0)
 
 

@@ -90,7 +90,7 @@ def bootstrap_interval(
     generator: np.random.Generator,
     n_resamples: int = 2000,
 ) -> Interval | None:
-    """Where `aggregate` would fall for other seeds: whole runs are drawn anew within each task."""
+    """Bootstrap interval of `aggregate` over seeds: whole runs are resampled within each task."""
     strata = _strata(tasks)
     if _too_few(strata):
         return None
