@@ -208,7 +208,7 @@ def wait_for(condition, process, seconds=120):
 def test_an_error_in_the_environment_leaves_a_failed_run_with_its_tables(tmp_path):
     env = Faulty(gymnasium.make(TASK), at=200, fault="raise")
     with pytest.raises(RuntimeError, match="fell over"):
-        SAC(env, **SMALL).learn(1000, run_folder=tmp_path / "run", log_freq=50)
+        SAC(env, seed=0, **SMALL).learn(1000, run_folder=tmp_path / "run", log_freq=50)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert (manifest["status"], manifest["timesteps"]) == ("failed", 199)
     assert rows(tmp_path / "run", "episodes")
@@ -247,7 +247,7 @@ def test_evaluation_needs_an_environment_of_its_own():
 
 
 def test_so_many_episodes(tmp_path):
-    agent = SAC(TASK, **SMALL).learn(total_episodes=3, run_folder=tmp_path / "run")
+    agent = SAC(TASK, seed=0, **SMALL).learn(total_episodes=3, run_folder=tmp_path / "run")
     assert agent.n_episodes == len(rows(tmp_path / "run", "episodes")) == 3
     assert int(rows(tmp_path / "run", "episodes")[-1]["timestep"]) == agent.num_timesteps
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "finished"
