@@ -154,9 +154,9 @@ def test_many_held_episodes_can_be_saved_and_loaded(tmp_path):
 
 
 def test_equal_agents_make_equal_files(tmp_path):
-    for name in ("a", "b"):
+    for name in ("a.scrub", "b.scrub"):
         make(RunningNormalizer).learn(300).save(tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a.scrub").read_bytes() == (tmp_path / "b.scrub").read_bytes()
 
 
 def test_an_environment_with_other_spaces_is_refused(tmp_path):

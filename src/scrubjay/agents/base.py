@@ -350,10 +350,10 @@ class MemoryAgent(ABC):
         Raises:
             ValueError: If its spaces are others.
         """
-        before = self.env
+        before = self.env, self._view
         spaces = self._adopt(env)
         if spaces != (self.observation_space, self.action_space):
-            self.env, self._view = before, None
+            self.env, self._view = before
             raise ValueError(
                 f"expected the spaces {self.observation_space} and {self.action_space}, got "
                 f"{spaces.observation} and {spaces.action}"
