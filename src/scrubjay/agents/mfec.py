@@ -202,9 +202,9 @@ class MFEC(MemoryAgent):
         self,
         env: Environment | Spaces,
         *,
-        n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 20))] = 11,
+        n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 20))] = 3,
         gamma: Annotated[float, Range(0, 1, tune=(0.9, 1.0))] = 0.99,
-        epsilon: float | tuple[float, float, int] | LinearSchedule = (1.0, 0.005, 10_000),
+        epsilon: float | tuple[float, float, int] | LinearSchedule = 0.1,
         distance_threshold: Annotated[float, Range(0)] = 0.0,
         capacity: Annotated[int, Range(1, 2**31 - 1)] = 1_000_000,
         embedding: Embedding | None = None,
@@ -286,6 +286,14 @@ class MFEC(MemoryAgent):
 PRESETS = ("default", "paper")
 ATARI_SIZE, ATARI_DIM = 84, 64  # the paper's frames and keys
 SMALL_DIM = 8  # of pictures that are smaller than a screen
+ATARI_GAMES = ("mspacman", "qbert", "frostbite", "hero", "riverraid", "spaceinvaders")
+
+PAPER = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
+DEFAULT = {
+    "atari": {**PAPER, "epsilon": (1.0, 0.005, 10_000)},
+    "minatar": {"n_neighbors": 3, "gamma": 0.99, "epsilon": (1.0, 0.01, 50_000)},
+    "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
+}
 
 
 def image_embedding(shape: tuple[int, ...]) -> Embedding:
@@ -318,6 +326,12 @@ def preset(task: str, name: str = "default") -> dict[str, Any]:
     """
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    if name == "paper":
-        return {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
-    return {}
+    return dict(PAPER if name == "paper" else DEFAULT[kind_of_task(task)])
+
+
+def kind_of_task(task: str) -> str:
+    """The entry of `DEFAULT` for a task."""
+    short = task.lower().removeprefix("scrubjay/").removesuffix("-v0")
+    if short.startswith("minatar"):
+        return "minatar"
+    return "atari" if short in ATARI_GAMES or short.startswith("ale/") else "other"

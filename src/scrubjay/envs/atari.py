@@ -62,14 +62,14 @@ class Atari(gymnasium.Env[Image, np.int64], EzPickle):
         )
         _check_options(frame_skip, size, stack, sticky_actions, max_noops, render_mode)
         ale_py = require("ale_py", "atari")
-        rom = require("ale_py.roms", "atari").get_rom_path(game)
-        if rom is None:
+        roms = require("ale_py.roms", "atari")
+        if game not in roms.get_all_rom_ids():
             raise ValueError(f"expected the name of a game such as 'ms_pacman', got {game!r}")
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self.ale = ale_py.ALEInterface()
         self.ale.setFloat("repeat_action_probability", 0.0)  # done here, with our own dice
         self.ale.setInt("random_seed", 0)
-        self.ale.loadROM(rom)
+        self.ale.loadROM(roms.get_rom_path(game))
         self.ale.reset_game()
         self._start = self.ale.cloneState()
         self._actions = list(
