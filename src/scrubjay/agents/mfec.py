@@ -57,7 +57,9 @@ from scrubjay.agents.settings import Range
 from scrubjay.compiled import compiled
 from scrubjay.embedding import Chain, Embedding, Identity, RandomProjection, Resize
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+from scrubjay.memory.index_arrays import IndexArrays
+from scrubjay.memory.index_kernels import index_find, index_search
+from scrubjay.memory.tree_arrays import STACK
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.training import Environment
 
@@ -76,14 +78,19 @@ def estimate(
     optimistic: bool,
     rows: npt.NDArray[np.int64],
     squared: Floats,
+    stack: tuple[npt.NDArray[np.int64], Floats],
 ) -> float:
     """Eq. 2: the estimate of one action; `squared[0]` is the nearest squared distance."""
-    tree_keys, nodes, boxes, buckets, values = table
-    tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    if find_neighbors(tree, key, 1, threshold, rows, squared) > 0:
-        same: float = np.float64(values[rows[0]])
+    index_keys, nodes, boxes, buckets, values = table
+    index = IndexArrays(index_keys, nodes, boxes, buckets)
+    row, squared[0] = index_find(index, key), 0.0
+    if row < 0 and threshold > 0.0:
+        found = index_search(index, key, 1, threshold, rows, squared, stack[0], stack[1])
+        row = rows[0] if found > 0 else -1
+    if row >= 0:
+        same: float = np.float64(values[row])
         return same
-    found = find_neighbors(tree, key, n_neighbors, np.inf, rows, squared)
+    found = index_search(index, key, n_neighbors, np.inf, rows, squared, stack[0], stack[1])
     if found == 0:
         squared[0] = np.inf
         return np.inf if optimistic else -np.inf
@@ -126,6 +133,7 @@ def select_actions(
 ) -> int:
     """Epsilon-greedy actions of all lanes; returns the lane whose key is not finite, or -1."""
     rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
+    stack = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
     estimates, nearest = np.empty(len(tables)), np.empty(len(tables))
     for lane in range(len(keys)):
         if state[lane, DECIDES] == 0:
@@ -141,7 +149,9 @@ def select_actions(
             trace[lane, step, CHOICE] = UNIFORM
             continue
         for a in range(len(tables)):
-            estimates[a] = estimate(tables[a], key, n_neighbors, threshold, True, rows, squared)
+            estimates[a] = estimate(
+                tables[a], key, n_neighbors, threshold, True, rows, squared, stack
+            )
             nearest[a] = squared[0]
         chosen = first_or_drawn(estimates, uniforms[1])
         action[0] = np.float32(chosen)
@@ -165,12 +175,15 @@ def greedy_actions(
     Returns the index of a key that is not finite, or -1.
     """
     rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
+    stack = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
     key, estimates = np.empty(keys.shape[1], np.float32), np.empty(len(tables))
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
         for a in range(len(tables)):
-            estimates[a] = estimate(tables[a], key, n_neighbors, threshold, False, rows, squared)
+            estimates[a] = estimate(
+                tables[a], key, n_neighbors, threshold, False, rows, squared, stack
+            )
         actions[i, 0] = np.float32(first_or_drawn(estimates, 0.0))
     return -1
 
@@ -231,13 +244,14 @@ class MFEC(MemoryAgent):
             capacity=self.capacity,
             distance_threshold=self.distance_threshold,
             columns={},
+            rule="max",
             recency="hit",
         )
 
     def memory_changed(self) -> None:
         """Collect the arrays that every decision needs."""
         self._tables: Tables = tuple(
-            (*memory.tree.arrays, memory.value_array) for memory in self.memories.values()
+            (*memory.index.arrays, memory.value_array) for memory in self.memories.values()
         )
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
