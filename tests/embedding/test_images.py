@@ -281,3 +281,16 @@ def test_whole_images_as_keys_are_warned_of_with_their_bytes():
     spaces = Spaces(gym.spaces.Box(0, 255, (84, 84), np.uint8), gym.spaces.Discrete(2))
     with pytest.warns(UserWarning, match=r"keys of 7,056 numbers, about 56,448 bytes a row"):
         MFEC(spaces, embedding=Grey())
+
+
+class Memorable(Pictures):
+    def __init__(self):
+        super().__init__((400, 500))
+
+
+def test_a_memory_that_cannot_fit_is_told_before_the_run(monkeypatch):
+    agent = MFEC(Memorable(), n_neighbors=1, embedding=LowFrequencies(4), capacity=10**9, seed=0)
+    agent.learn(20)  # twenty rows do
+    monkeypatch.setattr("scrubjay.agents.base.physical_memory", lambda: 2.0**30)
+    with pytest.warns(UserWarning, match=r"rows of .* bytes need .* GiB, and this computer has 1.0"):
+        agent.learn(total_episodes=1)

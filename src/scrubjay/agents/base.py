@@ -6,6 +6,8 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
+import math
+import os
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -492,6 +494,7 @@ class MemoryAgent(ABC):
         """
         if self.env is None:
             raise ValueError("expected an environment to learn in: call set_env(env) first")
+        warn_of_size(self, total_timesteps)
         train(
             self,
             self.env,
@@ -718,6 +721,31 @@ def warn_of_images(agent: MemoryAgent) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def warn_of_size(agent: MemoryAgent, total_timesteps: float | None) -> None:
+    """Warn if the rows that a training may write would not fit into this computer's memory."""
+    steps = math.inf if total_timesteps is None else total_timesteps
+    memories = agent.memories.values()
+    row = max((memory.nbytes / len(memory.value_array) for memory in memories), default=0.0)
+    free = sum(memory.capacity - len(memory) for memory in memories)
+    rows, available = sum(map(len, memories)) + min(free, steps), physical_memory()
+    if rows * row > available:
+        warnings.warn(
+            f"up to {rows:,.0f} rows of {row:,.0f} bytes need {rows * row / 2**30:,.1f} GiB, and "
+            f"this computer has {available / 2**30:,.1f}; lower capacity, or make keys of fewer "
+            f"than {agent.embedding.key_dim:,} numbers",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def physical_memory() -> float:
+    """Bytes of this computer's memory, infinity where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def check_names(memories: Mapping[str, EpisodicMemory]) -> None:

@@ -305,7 +305,7 @@ ATARI_GAMES = ("mspacman", "qbert", "frostbite", "hero", "riverraid", "spaceinva
 PAPER = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
 DEFAULT = {
     "atari": {**PAPER, "epsilon": (1.0, 0.005, 10_000)},
-    "minatar": {"n_neighbors": 3, "gamma": 0.99, "epsilon": (1.0, 0.01, 50_000)},
+    "minatar": {"n_neighbors": 3, "gamma": 0.99, "epsilon": (1.0, 0.005, 20_000)},
     "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
 }
 

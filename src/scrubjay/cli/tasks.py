@@ -48,4 +48,6 @@ def _row(task: "Task") -> tuple[str, ...]:
 def _size(space: Any) -> str:
     if hasattr(space, "spaces"):
         return "+".join(_size(part) for part in space.spaces.values())
+    if hasattr(space, "n"):
+        return f"1 of {space.n}"
     return "x".join(str(size) for size in space.shape)
