@@ -33,7 +33,7 @@ pytest: setup
 test-lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install -q -c .ci/lowest.txt -e ".[mujoco,plots]" \
-		pytest pytest-xdist hypothesis "pandas>=2.2.2,<3" "scipy<1.15" "scikit-learn<1.7"
+		pytest pytest-xdist hypothesis "pandas>=2.2.2,<3" "pyparsing<3.2" "scipy<1.15" "scikit-learn<1.7"
 	.venv-lowest/bin/python -m pytest -n auto --dist loadfile -q -m "not slow and not browser" \
 		tests/memory tests/embedding tests/agents tests/training tests/envs tests/figures \
 		tests/report tests/test_recorded_rows.py tests/test_released_files.py

@@ -48,7 +48,7 @@ COLOURS = {"cec-plus": "#b3124f", "cec": "#0072b2"}  # as in all figures of scru
 INK, RED, BLUE, ORANGE = "#22262e", "#d62728", "#2b5fb3", "#f58216"
 PATH = COLOURS["cec-plus"]
 CELLS, HEADINGS = 80, 24  # of the map of values
-FRAME_MS, LAST_FRAME_MS = 90, 1800
+FRAME_MS, LAST_FRAME_MS, MAX_FRAMES = 90, 1800, 100
 
 
 # ---------------------------------------------------------------- training
@@ -96,6 +96,8 @@ def success_curve(run: Path) -> Curve:
 
 def value_map(agent: Any, maze: Any) -> Array:
     """The best remembered value over all headings at each position, masked where there is none."""
+    if len(agent.memory) == 0:
+        return np.ma.masked_all((CELLS, CELLS))
     (left, low), (right, high) = maze.corners()
     centres = (np.arange(CELLS) + 0.5) / CELLS
     xs, ys = left + centres * (right - left), low + centres * (high - low)
@@ -181,7 +183,9 @@ def draw_film(agent: Any, path: Array, success: bool, out: Path) -> None:
     nose = axes.plot([], [], "-", color=ORANGE, linewidth=4, solid_capstyle="round", zorder=7)[0]
     title = figure.text(0.03, 0.945, "", fontsize=11, va="center")
     frames = []
-    for step, (x, y, heading) in enumerate(path):
+    stride = -(-len(path) // MAX_FRAMES)
+    for step in [*range(0, len(path) - 1, stride), len(path) - 1]:
+        x, y, heading = path[step]
         canvas.restore_region(background)
         for line in (edge, trail):
             line.set_data(path[: step + 1, 0], path[: step + 1, 1])

@@ -1,7 +1,7 @@
 """The public API is documented: every parameter, every return value.
 
 Public is what `scrubjay` and its packages list in `__all__`: classes with their public methods, and
-functions. A docstring counts for the methods that override its own.
+functions. A docstring counts for the methods that override its own, which need not repeat it.
 """
 
 import ast
@@ -109,24 +109,24 @@ def class_faults(name: str, cls: type) -> Iterator[str]:
         missing = [p.name for p in parameters(cls) if p.name not in known]
         if missing:
             yield f"{name}: Args lacks {', '.join(missing)}"
-    yield from member_faults(name, cls)
+    yield from member_faults(cls)
 
 
-def member_faults(name: str, cls: type) -> Iterator[str]:
+def member_faults(cls: type) -> Iterator[str]:
+    """Faults of public methods and properties, under the name of the class that defines them."""
     for member, static in inspect.getmembers_static(cls):
-        if member.startswith("_") or not is_ours(getattr(static, "__func__", static)):
+        is_property = isinstance(static, property)
+        function = static.fget if is_property else getattr(static, "__func__", static)
+        if member.startswith("_") or not inspect.isfunction(function) or not is_ours(function):
             continue
-        text = inspect.getdoc(getattr(cls, member)) or ""
-        if isinstance(static, property):
-            continue
-        if inspect.isroutine(getattr(cls, member)):
-            if not text:
-                yield f"{name}.{member}: no docstring"
-            else:
-                yield from function_faults(f"{name}.{member}", getattr(cls, member), text)
-    for member, static in inspect.getmembers_static(cls, lambda m: isinstance(m, property)):
-        if not member.startswith("_") and is_ours(static.fget) and not inspect.getdoc(static):
-            yield f"{name}.{member}: no docstring"
+        where = f"{function.__module__}.{function.__qualname__}"
+        # what an overriding method says is added to what it overrides
+        texts = [inspect.getdoc(vars(base)[member]) for base in cls.__mro__ if member in vars(base)]
+        text = "\n\n".join(filter(None, texts))
+        if not text:
+            yield f"{where}: no docstring"
+        elif not is_property:
+            yield from function_faults(where, getattr(cls, member), text)
 
 
 def faults(name: str, thing: object) -> Iterator[str]:

@@ -92,12 +92,41 @@ print(RunFolder.open("runs/maze").manifest, resume("runs/maze", env=env), len(me
 """
 
 
-def test_mypy_strict_is_clean(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
+SB3_SCRIPT = """
+import gymnasium as gym
+from stable_baselines3.common.callbacks import CallbackList, CheckpointCallback, EvalCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor
+
+from scrubjay import CEC
+
+env = make_vec_env("Pendulum-v1", n_envs=2)
+agent = CEC(VecMonitor(DummyVecEnv([lambda: gym.make("Pendulum-v1")])))
+agent = CEC(env)
+agent.set_env(SubprocVecEnv([lambda: gym.make("Pendulum-v1")]))
+agent.learn(100, callback=EvalCallback(env))
+agent.learn(100, callback=[CheckpointCallback(10, "x"), EvalCallback(env)], eval_env=env)
+agent.learn(100, callback=CallbackList([CheckpointCallback(10, "x")]))
+print(evaluate_policy(agent, env))
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [SCRIPT, pytest.param(SB3_SCRIPT, marks=pytest.mark.slow)],  # mypy reads torch
+    ids=["scrubjay", "stable_baselines3"],
+)
+def test_mypy_strict_is_clean(script, tmp_path, pytestconfig):
+    if script is SB3_SCRIPT:
+        pytest.importorskip("stable_baselines3", reason="an extra: scrubjay[deep]")
+    (tmp_path / "script.py").write_text(script)
+    cache = getattr(pytestconfig, "cache", None)  # a second time is faster
+    folder = cache.mkdir("mypy") if cache is not None else tmp_path / "cache"
     source = Path(scrubjay.__file__).parent.parent
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "script.py"]
     done = subprocess.run(
-        [*command, "--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent"],
+        [*command, "--cache-dir", str(folder), "--follow-imports", "silent"],
         cwd=tmp_path,
         env={"MYPYPATH": str(source), "PATH": ""},
         capture_output=True,

@@ -48,6 +48,9 @@ class AgentSpec:
     def load(self) -> Any:
         """Import the class.
 
+        Returns:
+            The agent's class.
+
         Raises:
             ImportError: If the extra that it needs is not installed; the message says how to.
             TypeError: If the class has another name, under which its files would not be found.

@@ -51,7 +51,7 @@ BAD_SETTINGS = [
     ({"recency": "often"}, r"recency.*'write' or 'hit'.*'often'"),
     ({"seed": -1}, r"seed.*at least 0.*-1"),
     ({"seed": 1.5}, r"seed.*whole number.*1\.5"),
-    ({"seed": None}, r"seed.*whole number.*None"),
+    ({"seed": "random"}, r"seed.*whole number or None, got 'random'"),
     ({"embedding": "running"}, r"embedding.*Embedding such as.*'running'"),
     ({"embedding": RunningNormalizer}, r"embedding.*Embedding such as.*RunningNormalizer"),
 ]

@@ -154,9 +154,9 @@ def test_many_held_episodes_can_be_saved_and_loaded(tmp_path):
 
 
 def test_equal_agents_make_equal_files(tmp_path):
-    for name in ("a", "b"):
+    for name in ("a.scrub", "b.scrub"):
         make(RunningNormalizer).learn(300).save(tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a.scrub").read_bytes() == (tmp_path / "b.scrub").read_bytes()
 
 
 def test_an_environment_with_other_spaces_is_refused(tmp_path):
@@ -335,7 +335,7 @@ def test_defect_17_a_normaliser_fitted_by_hand_is_ready_at_once():
 @pytest.mark.parametrize("stage", [RunningNormalizer(), Chain([RunningNormalizer()])])
 def test_defect_17_an_embedding_fitted_to_another_dimension_is_refused(stage):
     fitted = CEC(Drift(), embedding=stage, seed=0).learn(50).embedding
-    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*give a new one"):
+    with pytest.raises(ValueError, match=r"fitted to other observations.*2.*3.*pass a new one"):
         CEC(Drift(3), embedding=fitted, seed=0)
 
 

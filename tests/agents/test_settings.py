@@ -122,7 +122,7 @@ def test_an_embedding_may_be_given_or_described():
     assert setting.checked(stage) is stage
     assert setting.checked(None) is None
     assert isinstance(setting.checked({"name": "running_normalizer"}), RunningNormalizer)
-    with pytest.raises(ValueError, match="'magic' is not known"):
+    with pytest.raises(ValueError, match="expected the name of an embedding, got 'magic'"):
         setting.checked({"name": "magic"})
 
 

@@ -109,6 +109,7 @@ def test_a_run_without_an_entry_that_it_is_too_old_for_is_a_seed_of_the_same_met
     for folder, n_envs in ((new, 1), (four, 4)):
         config = json.loads((folder / "config.json").read_text())
         config |= {"n_envs": n_envs, "max_episode_steps": None, "env_by_id": True}
+        config |= {"success_key": None}
         (folder / "config.json").write_text(json.dumps(config))
     groups = group_runs(load_runs(old.parent))
     assert [(group.label, len(group.runs)) for group in groups] == [
@@ -194,12 +195,12 @@ def test_runs_are_found_by_folder_glob_and_name_and_counted_once(make_run, tmp_p
 
 @pytest.mark.parametrize("name", ["nowhere", "no*thing", "."])
 def test_nothing_found_is_an_error(name, tmp_path):
-    with pytest.raises(RunError, match="no run was found"):
+    with pytest.raises(RunError, match="in which there is no run"):
         load_runs(str(tmp_path / name))
 
 
 def test_no_path_is_an_error():
-    with pytest.raises(RunError, match="no run was given"):
+    with pytest.raises(RunError, match="at least one run folder or glob, got none"):
         load_runs([])
 
 
@@ -231,7 +232,7 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
     folder = make_run("a")
     path = folder / "eval.csv"
     path.write_text(path.read_text()[:-3])
-    with pytest.raises(RunError, match=r"says that it is finished, but eval.csv"):
+    with pytest.raises(RunError, match=r"is marked as finished, but eval.csv"):
         load_run(folder)
 
 
@@ -240,7 +241,7 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
     [
         ("manifest.json", '{"status": "fin', "manifest.json is damaged"),
         ("manifest.json", "[]", "expected an object, got list"),
-        ("manifest.json", '{"status": "finished"}', "agent .str. was expected, None came"),
+        ("manifest.json", '{"status": "finished"}', "expected agent to be of type str, got None"),
         ("manifest.json", None, "manifest.json is missing"),
         ("config.json", "", "config.json is damaged"),
         ("config.json", None, "config.json is missing"),
@@ -249,9 +250,9 @@ def test_a_half_written_line_in_a_finished_run_is_an_error(make_run):
         ("eval.csv", None, "evaluation at step 4000, but eval.csv ends at step 0"),
         ("eval.csv", "", "evaluation at step 4000, but eval.csv ends at step 0"),
         ("episodes.csv", None, "after 40 episodes, but episodes.csv has 0"),
-        ("eval.csv", "timestep,episode\n1,1\n", "a column 'return' was expected"),
-        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: 2 fields were expected, 1 came"),
-        ("time.csv", "timestep,x\n1,abc\n", "line 2: a number was expected, 'abc' came"),
+        ("eval.csv", "timestep,episode\n1,1\n", "expected a column 'return'"),
+        ("progress.csv", "timestep,x\n1,2\n3\n4,5\n", "line 3: expected 2 fields, got 1"),
+        ("time.csv", "timestep,x\n1,abc\n", "line 2: expected a number, got 'abc'"),
         ("episodes.csv", b"\xff\xfe\x00", "cannot be read"),
     ],
 )
@@ -322,7 +323,7 @@ def test_manifest_that_cannot_be_opened(make_run):
 def test_seed_must_be_a_number(make_run):
     path = make_run("a") / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "seed": "three"}))
-    with pytest.raises(RunError, match=r"seed .int. was expected, 'three' came"):
+    with pytest.raises(RunError, match=r"expected seed to be of type int, got 'three'"):
         load_run(path.parent)
 
 

@@ -62,7 +62,7 @@ def test_the_help_of_train_names_every_agent(scrubjay):
 def test_the_first_page_shows_commands_examples_and_exit_codes(scrubjay):
     answer = scrubjay("--help")
     assert answer.code == 0
-    assert all(f"\n    {command}" in answer.out for command in COMMANDS)
+    assert all(f"\n  {command} " in answer.out for command in COMMANDS)
     assert "scrubjay train cec-plus PointUMaze" in answer.out
     assert "0 done, 1 failed, 2 not understood, 130 interrupted" in answer.out
 

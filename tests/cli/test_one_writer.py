@@ -117,7 +117,7 @@ def test_defect_4_two_that_start_a_run_work_in_two_folders(folder, undisturbed):
     folder.release.touch()
     said = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
-    assert sum(f"run-2 ({folder.run} exists)" in text for text in said) == 1
+    assert sum(f"{folder.run} exists; --overwrite" in text for text in said) == 1
     assert_same_run(folder, undisturbed)
     folder.run = folder.run.with_name("run-2")
     assert_same_run(folder, undisturbed)

@@ -1,9 +1,7 @@
 """An environment of the user's own, from an empty folder: the README's commands, one by one."""
 
 import json
-import shutil
 import sys
-import time
 from dataclasses import replace
 
 import gymnasium
@@ -93,7 +91,7 @@ def test_the_whole_journey(folder):
     out = scrubjay(f"train cec-plus corridor:Corridor {' '.join(TRAIN)} --success-key reached")
     assert "training success " in out
     assert "evaluation success 1.00" in out
-    assert out.endswith("next scrubjay evaluate run --trust-module")
+    assert out.endswith("next: scrubjay evaluate run --trust-module")
     out = scrubjay("evaluate run --trust-module")
     assert "cec-plus on corridor:Corridor" in out
     assert "success 1.00" in out
@@ -243,121 +241,3 @@ def test_a_run_folder_cannot_call_what_is_imported_already(run, folder, scrubjay
         assert answer.code == 1
         assert "add --trust-module" in answer.err
     assert not (folder / "executed").exists()
-
-
-# ---------------------------------------------------------------- extending
-
-
-def test_an_extended_run_learns_what_one_long_run_learns(folder, scrubjay):
-    words = ["train", "cec", "GrowingTree", "--quiet", "--eval-freq", 500, "--log-freq", 9000]
-    assert scrubjay(*words, "--steps", 2500, "--out", "long").code == 0
-    assert scrubjay(*words, "--steps", 1000, "--out", "short").code == 0
-    answer = scrubjay("train", "--quiet", "--resume", "short", "--steps", 2500)
-    assert answer.code == 0
-    assert " to 2,500" in answer.err
-    long, short = content(folder / "long"), content(folder / "short")
-    for name in ("episodes.csv", "eval.csv", "config.json", "checkpoints/best.scrub"):
-        assert long[name] == short[name], name
-    digests = [scrubjay("inspect", name).out for name in ("long", "short")]
-    assert digests[0] == digests[1]
-    rows = [set(files["progress.csv"].split(b"\n")) for files in (long, short)]
-    assert len(rows[1]) == len(rows[0]) + 1, "the row of the former end"
-
-
-@pytest.mark.parametrize("steps", [0, 500, 1000])
-def test_a_run_is_not_made_shorter(steps, run, scrubjay):
-    before = content(run)
-    answer = scrubjay("train", "--resume", run, "--steps", steps)
-    assert answer.code == 1
-    assert f"expected more than that, got {steps}" in answer.err
-    after = content(run)
-    assert {name: after[name] for name in before.keys() - {"manifest.json"}} == {
-        name: before[name] for name in before.keys() - {"manifest.json"}
-    }
-
-
-def test_a_finished_run_says_how_it_is_extended(run, scrubjay):
-    assert "where it is finished; --steps 2000 would extend it" in (
-        scrubjay("train", "--quiet", "--resume", run).err
-    )
-
-
-# ---------------------------------------------------------------- files
-
-
-def test_a_file_is_evaluated_watched_and_inspected(finished, scrubjay, tmp_path):
-    for name in ("agent.scrub", "agent.zip"):
-        shutil.copy(finished / "checkpoints" / "last.scrub", tmp_path / name)
-        answer = scrubjay("evaluate", name, "GrowingTree", "--episodes", 2)
-        assert answer.code == 0, answer.err
-        assert "cec on scrubjay/GrowingTree-v0 after" in answer.out
-        assert scrubjay("watch", name, "GrowingTree", "--max-frames", 2).code == 0
-        assert "method      cec\n" in scrubjay("inspect", name).out
-    answer = scrubjay("evaluate", "agent.scrub")
-    assert answer.code == 2
-    assert "agent.scrub does not say its task; name it too: scrubjay evaluate agent.scrub TASK" in (
-        answer.err
-    )
-    answer = scrubjay("evaluate", "agent.scrub", "SparseMountainCar")
-    assert (answer.code, "is another task than the agent's" in answer.err) == (2, True)
-    answer = scrubjay("evaluate", "agent.scrb", "GrowingTree")
-    assert (answer.code, "did you mean agent.scrub?" in answer.err) == (1, True)
-    checkpoint = finished / "checkpoints" / "step-300.scrub"
-    assert "on scrubjay/GrowingTree-v0" in scrubjay("evaluate", checkpoint, "--episodes", 1).out
-
-
-@pytest.mark.parametrize("agent", ["sac", "emac"])
-def test_networks_are_evaluated_watched_and_inspected(agent, scrubjay, tmp_path):
-    pytest.importorskip("stable_baselines3")
-    words = ["--steps", 300, "--eval-freq", 0, "--quiet", "--out", "run"]
-    assert scrubjay("train", agent, "GrowingTree", *words).code == 0
-    shutil.copy(tmp_path / "run" / "checkpoints" / "last.zip", tmp_path / "agent.zip")
-    subjects = (["run"], ["agent.zip", "GrowingTree", "--trust-file"])
-    for subject in subjects:
-        assert scrubjay("evaluate", *subject, "--episodes", 1).code == 0
-        assert scrubjay("watch", *subject, "--max-frames", 2).code == 0
-    assert scrubjay("inspect", "run").code == 0
-    assert scrubjay("inspect", "agent.zip", "--trust-file").code == 0
-    answer = scrubjay("evaluate", "agent.zip", "GrowingTree")
-    assert (answer.code, "add --trust-file if you trust its origin" in answer.err) == (2, True)
-    answer = scrubjay("train", "--resume", "run", "--steps", 600)
-    assert (answer.code, f"a run of {agent} cannot be extended" in answer.err) == (1, True)
-
-
-# ---------------------------------------------------------------- words of other tools
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("train cec GrowingTree --total-timesteps 1000", "did you mean --steps?"),
-        ("train cec GrowingTree --total_timesteps=1000", "did you mean --steps?"),
-        ("train cec GrowingTree --timesteps 1000", "did you mean --steps?"),
-        ("train cec GrowingTree -n 1000", "did you mean --steps?"),
-        ("train cec GrowingTree --num-envs 4", "did you mean --n-envs?"),
-        ("train cec GrowingTree -f logs", "did you mean --out?"),
-        ("train --algo cec --env GrowingTree", "plain words: scrubjay train cec-plus PointUMaze"),
-        ("train --env GrowingTree --algo cec", "plain words: scrubjay train cec-plus PointUMaze"),
-        ("train GrowingTree cec", "did you mean: scrubjay train cec GrowingTree?"),
-        ("train cecplus GrowingTree", "there is no agent 'cecplus'; did you mean cec-plus?"),
-        ("train cec GrowingTre", "did you mean GrowingTree"),
-        ("evaluate run -n 10", "did you mean --episodes?"),
-        ("evaluate run --n-eval-episodes 10", "did you mean --episodes?"),
-        ("evaluate run --env GrowingTree", "plain words: scrubjay evaluate RUN [TASK]"),
-        ("watch run --load-best", "did you mean --checkpoint best?"),
-        ("evaluate run a b", "expected no further word, got 'b'"),
-    ],
-)
-def test_words_of_other_tools(words, said, scrubjay, tmp_path):
-    answer = scrubjay(*words.split())
-    assert answer.code == 2
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
-def test_suggestions_take_no_time(scrubjay):
-    """Networks are not imported for a word that is known from other tools."""
-    start = time.perf_counter()
-    scrubjay("train", "cec", "GrowingTree", "--total-timesteps", "5")
-    assert time.perf_counter() - start < 5

@@ -123,6 +123,41 @@ def test_a_resumed_run_takes_no_other_settings(words, run, scrubjay):
     assert content(run) == before
 
 
+# ---------------------------------------------------------------- extending
+
+
+def test_an_extended_run_learns_what_one_long_run_learns(tmp_path, scrubjay):
+    words = ["train", "cec", "GrowingTree", "--quiet", "--eval-freq", 500, "--log-freq", 9000]
+    assert scrubjay(*words, "--steps", 2500, "--out", "long").code == 0
+    assert scrubjay(*words, "--steps", 1000, "--out", "short").code == 0
+    answer = scrubjay("train", "--quiet", "--resume", "short", "--steps", 2500)
+    assert answer.code == 0
+    assert " to 2,500" in answer.err
+    long, short = content(tmp_path / "long"), content(tmp_path / "short")
+    for name in ("episodes.csv", "eval.csv", "config.json", "checkpoints/best.scrub"):
+        assert long[name] == short[name], name
+    digests = [scrubjay("inspect", name).out for name in ("long", "short")]
+    assert digests[0] == digests[1]
+    rows = [set(files["progress.csv"].split(b"\n")) for files in (long, short)]
+    assert len(rows[1]) == len(rows[0]) + 1, "the row of the former end"
+
+
+@pytest.mark.parametrize("steps", [0, 500, 1000])
+def test_a_run_is_not_made_shorter(steps, run, scrubjay):
+    before = content(run)
+    answer = scrubjay("train", "--resume", run, "--steps", steps)
+    assert answer.code == 1
+    assert f"expected more than that, got {steps}" in answer.err
+    after = content(run)
+    assert {name: after[name] for name in before.keys() - {"manifest.json"}} == {
+        name: before[name] for name in before.keys() - {"manifest.json"}
+    }
+
+
+def test_a_finished_run_says_how_it_is_extended(run, scrubjay):
+    assert " steps; --steps 2000 extends it" in (scrubjay("train", "--quiet", "--resume", run).err)
+
+
 # ---------------------------------------------------------------- what cannot be resumed
 
 

@@ -18,8 +18,12 @@ COLUMNS = 150
 NARROW = "train cec GrowingTree --distance-threshold 1e-9 --eval-freq 2000 --eval-episodes 1 --out"
 
 
-def at_a_terminal(*words, cwd, stop_at=None):
-    """Run a command in a terminal of its own; returns its code and all that it wrote."""
+def at_a_terminal(*words, cwd, stop_at=()):
+    """Run a command in a terminal of its own; returns its code and all that it wrote.
+
+    It gets one Ctrl-C at the first appearance of each of the texts, in their order.
+    """
+    stop_at = list(stop_at)
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
     before = termios.tcgetattr(theirs)
@@ -30,9 +34,9 @@ def at_a_terminal(*words, cwd, stop_at=None):
     while process.poll() is None or has_more(ours):
         if has_more(ours):
             written += os.read(ours, 65536)
-        if stop_at and re.search(stop_at, written.decode(errors="replace")):
+        if stop_at and stop_at[0] in written.decode(errors="replace"):
             process.send_signal(signal.SIGINT)
-            stop_at = None
+            del stop_at[0]
     assert termios.tcgetattr(theirs) == before
     os.close(ours)
     os.close(theirs)
@@ -78,7 +82,7 @@ def test_the_terminal_is_clean_afterwards(training):
     assert (lines[-1], column) == ("", 0)
     assert sum("%|" in line for line in lines) == 1, "one bar remains, the last one"
     (done,) = [number for number, line in enumerate(lines) if line.startswith("done: 12,")]
-    assert lines[-2].startswith("  next ")
+    assert lines[-2].startswith("next: scrubjay evaluate")
     assert done == len(lines) - 5
     assert "\x1b[?25l" not in training[1], "the cursor is never hidden"
 
@@ -109,9 +113,39 @@ def test_a_warning_in_a_log_is_one_readable_line_too(tmp_path):
 
 def test_ctrl_c_leaves_the_terminal_clean(tmp_path):
     words = [*NARROW.split(), "run", "--steps", "10000000"]
-    code, written = at_a_terminal(*words, cwd=tmp_path, stop_at=r"evaluation at step 2,000")
+    code, written = at_a_terminal(*words, cwd=tmp_path, stop_at=["evaluation at step 2,000"])
     lines, column = screen(written)
     assert code == 130
     assert (lines[-1], column) == ("", 0)
     assert lines[-2] == "interrupted; go on with: scrubjay train --resume run"
     assert not re.search("Traceback|KeyboardInterrupt", written)
+
+
+HANGING = """
+import time
+from scrubjay.envs.growing_tree import GrowingTree
+
+class Hanging(GrowingTree):
+    n_steps = 0
+
+    def step(self, action):
+        Hanging.n_steps += 1
+        if Hanging.n_steps == 700:
+            print("hangs", flush=True)
+            time.sleep(1000)
+        return super().step(action)
+"""
+
+
+def test_ctrl_c_is_answered_at_once_while_an_environment_hangs(tmp_path):
+    (tmp_path / "hanging.py").write_text(HANGING)
+    words = ["train", "cec", "hanging:Hanging", "--max-episode-steps", "200", "--eval-freq", "0"]
+    words += ["--distance-threshold", "0.01", "--out", "run"]
+    # the second one only when the first is answered
+    code, written = at_a_terminal(*words, cwd=tmp_path, stop_at=["hangs", "again to force"])
+    lines, column = screen(written)
+    assert code == 130
+    assert (lines[-1], column) == ("", 0)
+    assert lines[-2] == "interrupted; go on with: scrubjay train --resume run --trust-module"
+    answer = in_shell("inspect", "run", cwd=tmp_path)
+    assert "trained     6" in answer.out or "trained     5" in answer.out, "whole episodes"

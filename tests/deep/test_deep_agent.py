@@ -14,7 +14,9 @@ import torch
 
 import scrubjay
 from probes import Drift, Faulty
+from scrubjay.agents import CEC
 from scrubjay.deep import EMAC, SAC, EMACAgent, NumberedEpisodes
+from scrubjay.memory import ArchiveError
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.runs.launch import load_agent, resume
 from scrubjay.training import Evaluator, RunFolder, RunFolderError
@@ -206,7 +208,7 @@ def wait_for(condition, process, seconds=120):
 def test_an_error_in_the_environment_leaves_a_failed_run_with_its_tables(tmp_path):
     env = Faulty(gymnasium.make(TASK), at=200, fault="raise")
     with pytest.raises(RuntimeError, match="fell over"):
-        SAC(env, **SMALL).learn(1000, run_folder=tmp_path / "run", log_freq=50)
+        SAC(env, seed=0, **SMALL).learn(1000, run_folder=tmp_path / "run", log_freq=50)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert (manifest["status"], manifest["timesteps"]) == ("failed", 199)
     assert rows(tmp_path / "run", "episodes")
@@ -245,7 +247,7 @@ def test_evaluation_needs_an_environment_of_its_own():
 
 
 def test_so_many_episodes(tmp_path):
-    agent = SAC(TASK, **SMALL).learn(total_episodes=3, run_folder=tmp_path / "run")
+    agent = SAC(TASK, seed=0, **SMALL).learn(total_episodes=3, run_folder=tmp_path / "run")
     assert agent.n_episodes == len(rows(tmp_path / "run", "episodes")) == 3
     assert int(rows(tmp_path / "run", "episodes")[-1]["timestep"]) == agent.num_timesteps
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "finished"
@@ -319,7 +321,7 @@ def test_loading_needs_the_users_word(tmp_path):
     assert loaded.config() == agent.config()
     assert loaded.memories["memory"].digest() == agent.memories["memory"].digest()
     assert loaded.observation_space == agent.observation_space
-    with pytest.raises(ValueError, match="make a new one to train"):
+    with pytest.raises(ValueError, match="expected a new agent to train, got one that was loaded"):
         loaded.learn(10)
 
 
@@ -358,3 +360,24 @@ def test_a_half_written_checkpoint_of_a_killed_run_is_cleared_away(tmp_path):
     half.write_bytes(b"half")
     with RunFolder.open(tmp_path / "run", for_writing=True):
         assert not half.exists()
+
+
+def test_the_habits_of_stable_baselines3(tmp_path, capsys):
+    """A table, TensorBoard's files, a drawn seed, a hint for a policy, a suffix."""
+    with pytest.raises(TypeError, match=r"write SAC\(env, \.\.\.\)"):
+        SAC("MlpPolicy", TASK)
+    agent = SAC(TASK, verbose=1, learning_starts=10_000, buffer_size=100)
+    assert agent.config()["seed"] == agent.seed == agent.model.seed
+    assert agent.get_env().num_envs == 1
+
+    def record(local, _):
+        local["self"].logger.record("own/steps", local["self"].num_timesteps)
+
+    agent.learn(3e2, callback=record, log_interval=1, run_folder=tmp_path / "run")
+    out = capsys.readouterr().out
+    assert "ep_rew_mean" in out
+    assert repr(agent).startswith("SAC(env=<scrubjay/GrowingTree-v0>, seed=")
+    agent.save(tmp_path / "sac")
+    assert SAC.load(tmp_path / "sac.zip", trusted=True).seed == agent.seed
+    with pytest.raises(ArchiveError, match="model of Stable-Baselines3; load it with its own"):
+        CEC.load(tmp_path / "sac")

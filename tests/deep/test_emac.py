@@ -146,5 +146,5 @@ def test_normalised_environments_are_refused():
 
 def test_many_environments_are_refused():
     env = DummyVecEnv([lambda: gymnasium.make("Pendulum-v1")] * 2)
-    with pytest.raises(ValueError, match="1 environment, 2 came"):
+    with pytest.raises(ValueError, match="expected 1 environment, got 2"):
         make_emac(env=env)

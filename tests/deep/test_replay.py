@@ -207,11 +207,11 @@ def test_dict_observations_are_joined_in_the_order_of_the_space():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_envs": 2}, "1 environment, 2 came"),
+        ({"n_envs": 2}, "expected 1 environment, got 2"),
         ({"alpha": 1.5}, "between 0 and 1"),
         ({"alpha": float("nan")}, "between 0 and 1"),
         ({"beta": -1.0}, "at least 0"),
-        ({"timeouts": "never"}, "terminal, bootstrap"),
+        ({"timeouts": "never"}, "terminal or bootstrap"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -128,9 +128,9 @@ def test_the_start_state_can_be_set():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"qpos": np.zeros(3)}, "must be 15 finite numbers"),
-        ({"qvel": np.full(15, np.nan)}, "must be 15 finite numbers"),
-        ({"goal": np.zeros(3)}, "takes the options 'qpos' and 'qvel'"),
+        ({"qpos": np.zeros(3)}, "expected 15 finite numbers"),
+        ({"qvel": np.full(15, np.nan)}, "expected 15 finite numbers"),
+        ({"goal": np.zeros(3)}, "expected the options 'qpos' and 'qvel'"),
     ],
 )
 def test_wrong_starts_are_refused(options, message):
@@ -158,7 +158,7 @@ def test_actions_out_of_range_are_clipped():
 
 
 def test_an_unknown_render_mode_is_refused():
-    with pytest.raises(ValueError, match="render_mode must be"):
+    with pytest.raises(ValueError, match="expected render_mode to be"):
         SparseFetchReach(render_mode="ansi")
 
 

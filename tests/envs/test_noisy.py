@@ -50,7 +50,7 @@ def test_the_size_of_the_noise():
 
 
 def test_wrong_noise_is_refused():
-    with pytest.raises(ValueError, match="at least 0"):
+    with pytest.raises(ValueError, match="expected noise >= 0"):
         Noisy(SparseMountainCar(), [1, 1], action_noise=-0.1)
     with pytest.raises(TypeError, match="Box"):
         Noisy(gym.make("CartPole-v1"), 1.0)

@@ -324,11 +324,11 @@ def test_goals_may_be_given_beside_the_map():
         (["####", "#R #", "###"], [(0, 0)], "same width"),
         ([], [(0, 0)], "same width"),
         ("", [(0, 0)], "border"),
-        (["####", "#R #", "####"], [], "needs a goal"),
+        (["####", "#R #", "####"], [], "maze with a goal"),
         (["####", "#R #", "####"], [(8, 0)], "in a wall"),
         (["####", "#R #", "####"], [(80, 0)], "outside"),
-        (["####", "#R #", "####"], [(4,)], "A goal is"),
-        (["####", "#R #", "####"], [(4, np.nan)], "A goal is"),
+        (["####", "#R #", "####"], [(4,)], "expected a finite goal"),
+        (["####", "#R #", "####"], [(4, np.nan)], "expected a finite goal"),
     ],
 )
 def test_a_bad_map_is_an_error(map, goals, message):

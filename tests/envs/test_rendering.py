@@ -74,7 +74,7 @@ def test_pictures_have_the_shape_of_the_maze_or_the_size_asked_for():
 
 @pytest.mark.parametrize("size", [{"width": 0}, {"height": -3}])
 def test_a_picture_without_pixels_is_an_error(size):
-    with pytest.raises(ValueError, match="at least one pixel"):
+    with pytest.raises(ValueError, match="at least 1 x 1 pixels"):
         PointMaze(U_MAZE, [(0, 8)], **size)
 
 

@@ -119,7 +119,7 @@ FAULTS = {
     "newer schema": (lambda f: f.manifest.update(schema=99), "upgrade scrubjay"),
     "no schema": (lambda f: f.manifest.pop("schema"), "unknown schema"),
     "text schema": (lambda f: f.manifest.update(schema="1"), "unknown schema"),
-    "other kind": (lambda f: f.manifest.update(kind="agent"), "kind 'test', got 'agent'"),
+    "other kind": (lambda f: f.manifest.update(kind="agent"), "holds 'agent', expected 'test'"),
     "foreign": (lambda f: f.manifest.pop("format"), "not written by scrubjay"),
     "no arrays": (lambda f: f.manifest.update(arrays=3), "lists no arrays"),
     "not a number": (lambda f: f.manifest.update(x=float("nan")), "contains NaN"),

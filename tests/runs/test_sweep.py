@@ -105,7 +105,7 @@ def test_interrupted_sweep_says_how_to_go_on(tmp_path, long_run):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode != 0
-    assert "the same command goes on from here" in errors
+    assert "the same command resumes them" in errors
     assert manifest(folder)["status"] == "interrupted"
     assert not is_held(folder)
 

@@ -4,7 +4,6 @@ A stored action is a short vector of float32. For a Box it is the action itself,
 stored is what was executed, bit for bit; for discrete spaces it holds the index.
 """
 
-import operator
 from typing import Any, Protocol
 
 import gymnasium
@@ -116,10 +115,8 @@ class DiscreteCodec:
         return numbers.astype(self.space.dtype)
 
     def encode(self, action: Any) -> Stored:
-        try:
-            index = operator.index(np.asarray(action)[()]) - int(self.space.start)
-        except TypeError:  # not a whole number
-            index = -1
+        number = np.asarray(action)[()]
+        index = int(number) - int(self.space.start) if isinstance(number, np.integer) else -1
         if not 0 <= index < self.space.n:
             raise ValueError(f"expected an action of {self.space}, got {action!r}")
         return np.array([index], np.float32)

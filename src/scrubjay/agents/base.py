@@ -6,8 +6,6 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
-import math
-import os
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -27,6 +25,8 @@ from scrubjay.agents.habits import (
     check_conveniences,
     chosen_seed,
     missing_attribute,
+    warn_of_images,
+    warn_of_size,
     with_conveniences,
 )
 from scrubjay.agents.recorder import (
@@ -51,17 +51,24 @@ from scrubjay.training.env_view import EnvView, as_vec_env, describe_env
 from scrubjay.training.logger import ForwardOutput
 from scrubjay.training.vec_env import VecEnv, check_vec_env, is_vec_env
 
-IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
-
 Arrays = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
 
 
 class Spaces(NamedTuple):
-    """Stands for an environment where only its spaces are known."""
+    """Stands for an environment of which only the spaces are known.
+
+    Attributes:
+        observation: The observation space.
+        action: The action space.
+    """
 
     observation: gymnasium.Space[Any]
     action: gymnasium.Space[Any]
+
+
+EnvLike = Environment | Spaces
+Folder = str | PathLike[str]
 
 
 class Boundary(NamedTuple):
@@ -98,7 +105,7 @@ class MemoryAgent(ABC):
     gamma: float = 1.0
     seed: int
     verbose: int = 0
-    tensorboard_log: str | PathLike[str] | None = None
+    tensorboard_log: Folder | None = None
     device: str = "auto"
 
     def __getattr__(self, name: str) -> Any:
@@ -115,10 +122,17 @@ class MemoryAgent(ABC):
 
     @classmethod
     def known_class(cls, name: str) -> "type[MemoryAgent] | None":
-        """The class with that `name`, if it has been imported."""
+        """The class of a method that has been imported.
+
+        Args:
+            name: The method's name.
+
+        Returns:
+            The class, or None.
+        """
         return MemoryAgent._classes.get(name)
 
-    def __init__(self, env: Environment | Spaces, settings: Mapping[str, Any]) -> None:
+    def __init__(self, env: EnvLike, settings: Mapping[str, Any]) -> None:
         if "seed" not in settings_of(type(self)):
             raise TypeError(f"expected {type(self).__name__}.__init__ to have an argument seed")
         self.env: Any = None
@@ -164,7 +178,11 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """The agent's memories by name (letters, digits and _), still empty."""
+        """Make the agent's memories, still empty.
+
+        Returns:
+            The memories by name (letters, digits and _).
+        """
 
     @abstractmethod
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -180,11 +198,25 @@ class MemoryAgent(ABC):
 
     @abstractmethod
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
-        """(n, A): the stored actions of the evaluation rule; some memory has rows, not each."""
+        """The rule of evaluation.
+
+        Args:
+            keys: (n, D): the keys of observations. At least one memory has rows, not each.
+
+        Returns:
+            (n, A): the actions, as they are stored.
+        """
 
     @abstractmethod
     def learn_from(self, experience: Experience) -> Learned:
-        """Write what an episode has taught; everything is checked before anything changes."""
+        """Write what an episode has taught; everything is checked before anything changes.
+
+        Args:
+            experience: The episode.
+
+        Returns:
+            The outcome of each write, and more counts for the log.
+        """
 
     @property
     def notes(self) -> Notes:
@@ -196,10 +228,14 @@ class MemoryAgent(ABC):
         return Notes(uniforms=2 + self.codec.size)
 
     def memory_changed(self) -> None:
-        """Told after every change of the memories, whose arrays may be other ones now."""
+        """Called after every change of the memories, whose arrays may have moved."""
 
     def default_embedding(self) -> Embedding:
-        """The embedding of an agent that was given none."""
+        """The embedding of an agent that was given none.
+
+        Returns:
+            The embedding.
+        """
         return Identity()
 
     @property
@@ -208,28 +244,66 @@ class MemoryAgent(ABC):
         return self.embedding.ready
 
     def calibrate(self, episodes: list[Experience]) -> None:
-        """Told once, with the first episodes that have keys, before they are learned."""
+        """Called once, with the first episodes that have keys, before they are learned.
+
+        Args:
+            episodes: The episodes.
+        """
 
     def exploration_scale(self, rng: np.random.Generator) -> float:  # noqa: ARG002
-        """How many times the exploration rate a new episode has."""
+        """The factor of a new episode's exploration rate.
+
+        Args:
+            rng: The episode's generator.
+
+        Returns:
+            The factor.
+        """
         return 1.0
 
     def random_duration(self, uniforms: Floats) -> int:  # noqa: ARG002
-        """How many steps a random action lasts."""
+        """How many steps a random action lasts.
+
+        Args:
+            uniforms: The step's random numbers.
+
+        Returns:
+            The number of steps.
+        """
         return 1
 
     def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:  # noqa: ARG002
-        """The value of each step of an episode in which nothing was followed."""
+        """The value of each step of an episode in which nothing was followed.
+
+        Args:
+            rewards: The episode's rewards.
+            terminated: Whether it ended, rather than being cut by a time limit.
+
+        Returns:
+            The values.
+        """
         returns: Floats = discounted_returns(rewards, self.gamma, 0.0)
         return returns
 
     @classmethod
     def preset(cls, task: str, name: str) -> dict[str, Any]:  # noqa: ARG003
-        """The settings for a task by name; a method without presets has the one name "default"."""
+        """The settings for a task by name; a method without presets has the one name "default".
+
+        Args:
+            task: The task's name or id.
+            name: The preset's name.
+
+        Returns:
+            The settings by name.
+        """
         return {}
 
     def watch(self, experience: Experience) -> None:
-        """Told of every decided episode when it is closed, for warnings."""
+        """Called for every decided episode when it is closed, for warnings.
+
+        Args:
+            experience: The episode.
+        """
 
     # -- the memory ----------------------------------------------------------------------------
 
@@ -281,10 +355,10 @@ class MemoryAgent(ABC):
         Raises:
             ValueError: If its spaces are others.
         """
-        before = self.env
+        before = self.env, self._view
         spaces = self._adopt(env)
         if spaces != (self.observation_space, self.action_space):
-            self.env, self._view = before, None
+            self.env, self._view = before
             raise ValueError(
                 f"expected the spaces {self.observation_space} and {self.action_space}, got "
                 f"{spaces.observation} and {spaces.action}"
@@ -359,11 +433,26 @@ class MemoryAgent(ABC):
         return Episode(self, environment)
 
     def recorder(self, n_lanes: int, batched: bool) -> EpisodeRecorder:
-        """A recorder for the training loop."""
+        """A recorder for the training loop.
+
+        Args:
+            n_lanes: The number of environments.
+            batched: Whether observations, rewards and actions are stacked.
+
+        Returns:
+            The recorder.
+        """
         return EpisodeRecorder(self, range(n_lanes), batched)
 
     def open_episode(self, environment: int) -> int:
-        """The number of a new episode, which decides its random numbers."""
+        """Count a new episode as open.
+
+        Args:
+            environment: The number of its environment.
+
+        Returns:
+            The number of the episode, which decides its random numbers.
+        """
         if not self._open:
             self._boundary = self._take_boundary()
         number = self._next_episodes.get(environment, 0)
@@ -372,7 +461,11 @@ class MemoryAgent(ABC):
         return number
 
     def close_episode(self, environment: int) -> None:
-        """Count an episode that has been learned from."""
+        """Count an episode that has been learned.
+
+        Args:
+            environment: The number of its environment.
+        """
         self._open.discard(environment)
         self._boundary = None
         self.n_episodes += 1
@@ -381,10 +474,13 @@ class MemoryAgent(ABC):
         return Boundary(self.num_timesteps, dict(self._next_episodes), self.embedding.state())
 
     def rewind(self) -> int:
-        """Give up open episodes; returns how many.
+        """Drop open episodes.
 
-        A single environment goes back to the last boundary, as if the open episode had never
-        begun. Of several, some have gone on meanwhile: then the open ones are dropped.
+        A single environment goes back to the last boundary, as if the open episode had never begun.
+        Of several, some have gone on meanwhile: then the open ones are dropped.
+
+        Returns:
+            How many were dropped.
         """
         dropped = len(self._open)
         if self._boundary is not None:
@@ -401,6 +497,12 @@ class MemoryAgent(ABC):
         """Learn from an episode; one without keys waits until the embedding is ready.
 
         Then all that wait are learned, in the order in which they ended.
+
+        Args:
+            episode: The episode.
+
+        Returns:
+            What was learned from each episode.
         """
         held, known = list(self.held), []
         if isinstance(episode, HeldEpisode):
@@ -487,7 +589,7 @@ class MemoryAgent(ABC):
             max_episode_steps: Where longer episodes are ended as time-outs.
             success_key: The entry of `info` that says whether an episode was solved; by default
                 "is_success", then "success".
-            training_state: What a checkpoint kept for whoever resumes its run.
+            training_state: What the checkpoint of a resumed run kept.
 
         Returns:
             The agent itself.
@@ -583,7 +685,11 @@ class MemoryAgent(ABC):
         )
 
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again."""
+        """All settings, as JSON: what makes the agent again.
+
+        Returns:
+            The settings by name.
+        """
         values = {name: getattr(self, name) for name in settings_of(type(self))}
         return {
             name: value.config() if hasattr(value, "config") else _plain(value)
@@ -592,11 +698,26 @@ class MemoryAgent(ABC):
 
     @classmethod
     def from_config(cls, env: Any, config: Mapping[str, Any]) -> Self:
-        """Make an agent from its `config`."""
+        """Make an agent from its `config`.
+
+        Args:
+            env: What the constructor takes.
+            config: The settings by name.
+
+        Returns:
+            The agent, without experience.
+        """
         return cls(env, **config)
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
-        """Log entries: gauges, and ratios from the counts summed up since the last."""
+        """The agent's own entries of the log.
+
+        Args:
+            totals: The counts of the episodes since the last row.
+
+        Returns:
+            Values by name.
+        """
         return {
             "memory/size": float(sum(len(memory) for memory in self.memories.values())),
             "memory/hit_rate": ratio(totals, "hits", "writes"),
@@ -609,7 +730,11 @@ class MemoryAgent(ABC):
         }
 
     def gauges(self) -> dict[str, Any]:
-        """One or two numbers for the progress bar."""
+        """One or two numbers for the progress bar.
+
+        Returns:
+            Numbers by name.
+        """
         return {"memory": sum(len(memory) for memory in self.memories.values())}
 
     def warm_up(self) -> None:
@@ -633,7 +758,11 @@ class MemoryAgent(ABC):
             EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
 
     def warm_up_config(self) -> dict[str, Any]:
-        """Settings of an agent with which everything is called: it begins without keys."""
+        """Settings with which `warm_up` calls everything: its agent begins without keys.
+
+        Returns:
+            The settings by name.
+        """
         config = self.config()
         if "embedding" in config:
             config["embedding"] = {"name": "frozen_normalizer", "n_steps": 2}
@@ -642,7 +771,11 @@ class MemoryAgent(ABC):
     # -- files ---------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, Any]:
-        """The counters at the last boundary, as a file keeps them."""
+        """The counters at the last boundary, as a file keeps them.
+
+        Returns:
+            The counters by name.
+        """
         boundary = self._boundary or self._take_boundary()
         dropped = 0 if self._boundary else len(self._open)
         return {
@@ -653,14 +786,22 @@ class MemoryAgent(ABC):
         }
 
     def restore_counters(self, counters: Mapping[str, Any]) -> None:
-        """Take over the counters of a file."""
+        """Take over the counters of a file.
+
+        Args:
+            counters: The counters by name.
+        """
         self.num_timesteps = counters["num_timesteps"]
         self.n_episodes = counters["n_episodes"]
         self.n_dropped_episodes = counters["n_dropped_episodes"]
         self._next_episodes = {int(key): n for key, n in counters["next_episodes"].items()}
 
     def embedding_state(self) -> Arrays:
-        """What the embedding knew at the last boundary."""
+        """What the embedding had learned at the last boundary.
+
+        Returns:
+            Its arrays by name.
+        """
         return self._boundary.embedding if self._boundary else self.embedding.state()
 
     def save(self, path: str | PathLike[str], training: Mapping[str, Any] | None = None) -> None:
@@ -669,7 +810,7 @@ class MemoryAgent(ABC):
         Args:
             path: The file, .scrub or .zip; without a suffix .scrub is added. An older file of that
                 name is replaced as a whole.
-            training: JSON that is kept beside it for whoever resumes a run.
+            training: JSON that is kept in the file for a resumed run.
         """
         save_agent(self, path_to_save(path), training)
 
@@ -681,7 +822,7 @@ class MemoryAgent(ABC):
         device: str = "auto",
         *,
         verbose: int = 0,
-        tensorboard_log: str | PathLike[str] | None = None,
+        tensorboard_log: Folder | None = None,
     ) -> Self:
         """Read a saved agent.
 
@@ -708,46 +849,6 @@ class MemoryAgent(ABC):
         return agent
 
 
-def warn_of_images(agent: MemoryAgent) -> None:
-    """Warn if whole images are the keys of the memory."""
-    size = agent.embedding.key_dim
-    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
-    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
-    if images and size >= IMAGE_NUMBERS:
-        warnings.warn(
-            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
-            f"{8 * size:,} bytes a row of the memory; project them, as with "
-            "embedding=RandomProjection(16)",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
-def warn_of_size(agent: MemoryAgent, total_timesteps: float | None) -> None:
-    """Warn if the rows that a training may write would not fit into this computer's memory."""
-    steps = math.inf if total_timesteps is None else total_timesteps
-    memories = agent.memories.values()
-    row = max((memory.nbytes / len(memory.value_array) for memory in memories), default=0.0)
-    free = sum(memory.capacity - len(memory) for memory in memories)
-    rows, available = sum(map(len, memories)) + min(free, steps), physical_memory()
-    if rows * row > available:
-        warnings.warn(
-            f"up to {rows:,.0f} rows of {row:,.0f} bytes need {rows * row / 2**30:,.1f} GiB, and "
-            f"this computer has {available / 2**30:,.1f}; lower capacity, or make keys of fewer "
-            f"than {agent.embedding.key_dim:,} numbers",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def physical_memory() -> float:
-    """Bytes of this computer's memory, infinity where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
-
-
 def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
     """Refuse names that a file could not have, before anything is learned."""
     for name in memories:
@@ -758,6 +859,7 @@ def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:
+    """The ratio of two counts; NaN if the second is 0."""
     count = totals.get(whole, 0.0)
     return totals.get(part, 0.0) / count if count else float("nan")
 

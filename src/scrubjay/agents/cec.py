@@ -9,14 +9,13 @@ a higher return replaces a lower one (Eqs. 3 and 4). No network, no gradient.
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 from typing import Annotated, Any, Literal
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.base import MemoryAgent, Spaces
+from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -53,7 +52,6 @@ from scrubjay.embedding import (
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors
 from scrubjay.memory.writing import discounted_returns
-from scrubjay.training import Environment
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
 
@@ -177,7 +175,7 @@ class CEC(MemoryAgent):
 
     def __init__(
         self,
-        env: Environment | Spaces,
+        env: EnvLike,
         *,
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 10))] = 5,
         temperature: Annotated[float, Range(0, above=True, tune=(0.01, 10), log=True)] = 1.0,
@@ -192,7 +190,7 @@ class CEC(MemoryAgent):
         recency: Literal["write", "hit", "never"] = "write",
         seed: int | None = None,
         verbose: int = 0,
-        tensorboard_log: str | PathLike[str] | None = None,
+        tensorboard_log: Folder | None = None,
         device: str = "auto",
     ) -> None:
         super().__init__(env, locals())
@@ -256,7 +254,16 @@ class CEC(MemoryAgent):
         return Learned(self.write(experience.keys[::-1], returns[::-1], experience.actions[::-1]))
 
     def write(self, keys: Any, values: Any, actions: Any) -> npt.NDArray[np.int8]:
-        """The one line where the memory is written; returns the outcome of each write."""
+        """The one line where the memory is written.
+
+        Args:
+            keys: (n, D): the keys, in the order in which they are written.
+            values: (n,): the return of each step.
+            actions: (n, A): the action of each step.
+
+        Returns:
+            The outcome of each write.
+        """
         return self.memory.write_many(keys, values, action=actions)[1]
 
     @classmethod

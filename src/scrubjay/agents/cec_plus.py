@@ -22,13 +22,12 @@ docs/plus.md says what each is worth.
 
 import math
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.base import MemoryAgent, Spaces
+from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -61,7 +60,6 @@ from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifferenc
 from scrubjay.embedding.goal import has_goals
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors
-from scrubjay.training import Environment
 
 Ints = npt.NDArray[np.int64]
 
@@ -399,7 +397,7 @@ class CECPlus(MemoryAgent):
 
     def __init__(
         self,
-        env: Environment | Spaces,
+        env: EnvLike,
         *,
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(5, 40))] = 20,
         temperature: Annotated[float, Range(0, above=True, tune=(0.001, 1), log=True)] = 0.02,
@@ -412,8 +410,7 @@ class CECPlus(MemoryAgent):
         epsilon: float | tuple[float, float, int] | LinearSchedule = 0.05,
         epsilon_spread: Annotated[float, Range(1, tune=(1, 40))] = 20.0,
         capacity: Annotated[int, Range(1, 2**31 - 1)] = 1_000_000,
-        embedding: Embedding | None = None,
-        periodic: Sequence[int] = (),
+        embedding: Embedding | None = None, periodic: Sequence[int] = (),
         exploration: Literal["uniform", "noise"] = "uniform",
         recency: Literal["write", "hit", "never"] = "write",
         hold: Annotated[int, Range(1, 2**31 - 1, tune=(1, 200), log=True)] = 100,
@@ -423,10 +420,8 @@ class CECPlus(MemoryAgent):
         correction: Annotated[float, Range(0, 1, tune=(0, 1))] = 0.3,
         timeouts: Literal["continue", "end"] = "continue",
         seed: int | None = None,
-        verbose: int = 0,
-        tensorboard_log: str | PathLike[str] | None = None,
-        device: str = "auto",
-    ) -> None:
+        verbose: int = 0, tensorboard_log: Folder | None = None, device: str = "auto",
+    ) -> None:  # fmt: skip
         super().__init__(env, locals())
         if self.stitching and self.gamma == 1:
             # a state that is met again would promise itself one reward more, for ever

@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 KIND = "agent"
 SUFFIXES = (".scrub", ".zip")
-# What a manifest that contradicts itself can provoke, whatever was put where.
+# The errors that a manifest with wrong entries can cause.
 ODD = (
     LookupError,
     TypeError,
@@ -115,7 +115,7 @@ def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
 
 
 def read_training(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a checkpoint keeps for whoever resumes its run."""
+    """What a checkpoint keeps for a resumed run."""
     return dict(read_archive(path, KIND)[0].get("training", {}))
 
 

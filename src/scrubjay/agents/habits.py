@@ -9,14 +9,20 @@ write instead.
 import difflib
 import functools
 import inspect
+import math
+import os
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from scrubjay.agents.settings import settings_of
 
 DEFAULTS: Mapping[str, Any] = {"verbose": 0, "tensorboard_log": None, "device": "auto"}
+
+IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
 
 EPSILON = "write epsilon=(start, end, steps)"
 NO_NETWORK = "it trains no network, leave it out"
@@ -52,10 +58,10 @@ ATTRIBUTES: Mapping[str, str] = {
     "learning_rate": "it trains no network",
     "lr_schedule": "it trains no network",
     "get_parameters": "use agent.config() for its settings and agent.memory for what it knows",
-    "set_parameters": "make it with CEC(env, ...), or read a file with CEC.load(path)",
+    "set_parameters": "make it with {cls}(env, ...), or read a file with {cls}.load(path)",
     "replay_buffer": "use agent.memory",
     "save_replay_buffer": "agent.save(path) keeps the memory too",
-    "load_replay_buffer": "CEC.load(path) reads the memory too",
+    "load_replay_buffer": "{cls}.load(path) reads the memory too",
     "collect_rollouts": "use agent.learn(), or agent.begin_episode() for a loop of your own",
     "train": "use agent.learn()",
 }
@@ -125,13 +131,53 @@ def check_conveniences(cls: type[Any], chosen: Mapping[str, Any]) -> None:
         )
 
 
+def warn_of_images(agent: Any) -> None:
+    """Warn if whole images are the keys of the memory."""
+    size = agent.embedding.key_dim
+    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
+    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
+    if images and size >= IMAGE_NUMBERS:
+        warnings.warn(
+            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
+            f"{8 * size:,} bytes a row of the memory; project them, as with "
+            "embedding=RandomProjection(16)",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
 def missing_attribute(agent: Any, name: str) -> AttributeError:
     """The error for an attribute that an agent does not have, with what to use instead."""
     cls = type(agent).__name__
-    hint = f": {ATTRIBUTES[name]}" if name in ATTRIBUTES else ""
+    hint = ": " + ATTRIBUTES[name].format(cls=cls) if name in ATTRIBUTES else ""
     return AttributeError(f"{cls} has no {name}{hint}", name=name, obj=agent)
 
 
 def chosen_seed(seed: int | None) -> int:
     """The seed that was given, or a new one."""
     return secrets.randbelow(2**31) if seed is None else seed
+
+
+def warn_of_size(agent: Any, total_timesteps: float | None) -> None:
+    """Warn if the rows that a training may write would not fit into this computer's memory."""
+    steps = math.inf if total_timesteps is None else total_timesteps
+    memories = agent.memories.values()
+    row = max((memory.nbytes / len(memory.value_array) for memory in memories), default=0.0)
+    free = sum(memory.capacity - len(memory) for memory in memories)
+    rows, available = sum(map(len, memories)) + min(free, steps), physical_memory()
+    if rows * row > available:
+        warnings.warn(
+            f"up to {rows:,.0f} rows of {row:,.0f} bytes need {rows * row / 2**30:,.1f} GiB, and "
+            f"this computer has {available / 2**30:,.1f}; lower capacity, or make keys of fewer "
+            f"than {agent.embedding.key_dim:,} numbers",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def physical_memory() -> float:
+    """Bytes of this computer's memory, infinity where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf

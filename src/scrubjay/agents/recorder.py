@@ -48,7 +48,16 @@ N_CHOICES = len(Choice)
 
 
 class Step(NamedTuple):
-    """The current step of one lane, for methods that decide in plain Python: write into it."""
+    """The current step of one lane, for methods that decide in plain Python: write into it.
+
+    Attributes:
+        key: (D,): the key of the observation.
+        action: (A,): write the action here.
+        numbers: Write the nearest distance, its weight and your own notes here.
+        trace: Write the `Choice` and your own notes here.
+        draws: The random numbers of this step, uniform ones first, then normal ones.
+        scale: By how much this episode multiplies the exploration rate.
+    """
 
     key: npt.NDArray[np.float32]
     action: npt.NDArray[np.float32]
@@ -85,6 +94,9 @@ class Lanes(NamedTuple):
         Args:
             keys: (L, D): the key of each lane's observation.
 
+        Yields:
+            The current step of the next lane.
+
         Raises:
             ValueError: If a key is not finite.
         """
@@ -108,7 +120,14 @@ DISTANCE, WEIGHT = 0, 1
 
 
 class Notes(NamedTuple):
-    """How many random numbers a method needs per step, and how many notes it stores."""
+    """How many random numbers a method needs per step, and how many notes it stores.
+
+    Attributes:
+        uniforms: Uniform random numbers.
+        normals: Normal random numbers.
+        trace: Integers in `Experience.trace`.
+        numbers: Floats in `Experience.numbers`.
+    """
 
     uniforms: int
     normals: int = 0
@@ -117,7 +136,18 @@ class Notes(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """A finished episode, one row per step."""
+    """A finished episode, one row per step.
+
+    Attributes:
+        keys: (n, D): the key of each observation.
+        actions: (n, A): the executed actions, as they are stored.
+        rewards: (n,): the rewards.
+        trace: (n, m): where each action came from, a `Choice`, then the method's own notes.
+        numbers: (n, m): the nearest distance, its weight, then the method's own notes.
+        terminated: False if the episode was truncated, by a time limit for example.
+        decided: Whether the actions were decided from the memory; otherwise the notes are
+            meaningless.
+    """
 
     keys: npt.NDArray[Any]
     actions: npt.NDArray[np.float32]
@@ -125,9 +155,7 @@ class Experience(NamedTuple):
     trace: npt.NDArray[np.int64]
     numbers: Floats
     terminated: bool
-    """False if the episode was truncated, by a time limit for example."""
     decided: bool
-    """Whether its actions were decided from the memory; otherwise the notes are meaningless."""
 
 
 class HeldEpisode(NamedTuple):

@@ -25,6 +25,7 @@ def store_key(vector: Floats, key: Singles) -> bool:
 
 @compiled()
 def is_finite(vector: Floats) -> bool:
+    """Whether all numbers are finite."""
     for i in range(vector.shape[0]):  # noqa: SIM110
         if not np.isfinite(vector[i]):
             return False
@@ -67,7 +68,7 @@ def write_uniform_action(bounds: Singles, discrete: bool, draws: Floats, action:
 def write_noisy_action(
     bounds: Singles, noise_std: float, stored: Singles, normals: Floats, action: Singles
 ) -> None:
-    """a + psi, psi ~ N(0, sigma^2) in a box scaled to [-1, 1], then clipped."""
+    """Write a + psi, psi ~ N(0, sigma^2) in a box scaled to [-1, 1], then clipped."""
     for j in range(action.shape[0]):
         half_width = (np.float64(bounds[1, j]) - np.float64(bounds[0, j])) / 2.0
         value = np.float32(stored[j] + noise_std * normals[j] * half_width)

@@ -46,8 +46,8 @@ class ScaleCheck:
     """Watches how far the nearest row is; warns once when it is too often out of reach.
 
     A young memory is out of reach most of the time: on PointUMaze with the paper's settings 0.77 of
-    the first 5,000 decisions find nobody near, 0.27 after 20,000 steps and 0.06 in the end; without
-    a normaliser it stays at 0.5.
+    the first 5,000 decisions find no neighbour, 0.27 after 20,000 steps and 0.06 in the end;
+    without a normaliser it stays at 0.5.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LinearSchedule:
-    """From `start` to `end` over `steps` training steps, then constant."""
+    """From `start` to `end` over `steps` training steps, then constant.
+
+    Attributes:
+        start: The first value, between 0 and 1.
+        end: The last value, between 0 and 1.
+        steps: The number of steps between the two.
+    """
 
     start: float
     end: float
@@ -34,6 +40,11 @@ class LinearSchedule:
         return self.start + (self.end - self.start) * (step / self.steps)
 
     def config(self) -> dict[str, Any]:
+        """The schedule as JSON.
+
+        Returns:
+            Its three numbers by name.
+        """
         return asdict(self)
 
 

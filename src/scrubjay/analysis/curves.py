@@ -129,15 +129,27 @@ def curves_of(rows: Iterable[Row]) -> list[Curve]:
     ]
 
 
-def coincidences(curves: Sequence[Curve]) -> list[int]:
-    """For each curve, with how many of those before it its mean coincides at most steps.
+def coincidences(curves: Sequence[Curve], band: str = "standard error") -> list[int]:
+    """For each curve, with how many of those before it its line coincides at most steps.
 
     Lines that coincide hide each other unless they are drawn with dashes.
+
+    Args:
+        curves: Curves in the order in which they are drawn.
+        band: Which line is drawn, as in `band_of`.
+
+    Returns:
+        A count for each curve.
     """
-    means = [dict(zip(c.steps, c.values.mean(axis=0), strict=True)) for c in curves]
+    lines = [dict(zip(curve.steps, _middle(curve, band), strict=True)) for curve in curves]
     return [
-        sum(_coincide(mine, other) for other in means[:place]) for place, mine in enumerate(means)
+        sum(_coincide(mine, other) for other in lines[:place]) for place, mine in enumerate(lines)
     ]
+
+
+def _middle(curve: Curve, band: str) -> Array:
+    found = band_of(summary(curve), band)
+    return summary(curve).mean if found is None else found[0]
 
 
 def _coincide(mine: Mapping[float, float], other: Mapping[float, float]) -> bool:

@@ -14,7 +14,7 @@ BOOKKEEPING = (
     *("checkpoint_freq", "checkpoint_steps", "tensorboard", "env_by_id"),
 )
 # Entries that older runs may not have, with the values that they had without them.
-YOUNGER = {"max_episode_steps": None, "n_envs": 1}
+YOUNGER = {"max_episode_steps": None, "n_envs": 1, "success_key": None}
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _detail(name: str, value: object) -> str:
 
 
 def _without_repeats(runs: Sequence[RunData]) -> tuple[tuple[RunData, ...], tuple[RunData, ...]]:
-    """One run for each seed, in the order in which they came, and the others."""
+    """One run for each seed, in the given order, and the others."""
     kept: dict[int, RunData] = {}
     for run in sorted(runs, key=lambda run: not run.finished):  # a stable order
         kept.setdefault(run.seed, run)

@@ -50,14 +50,17 @@ class RunData:
 
     @property
     def agent(self) -> str:
+        """The method's name."""
         return str(self.manifest["agent"])
 
     @property
     def task(self) -> str:
+        """The task's id."""
         return str(self.manifest["task"])
 
     @property
     def seed(self) -> int:
+        """The run's seed."""
         return int(self.manifest["seed"])
 
     @property
@@ -73,11 +76,23 @@ class RunData:
 
     @property
     def finished(self) -> bool:
+        """Whether it ran to its end."""
         return bool(self.manifest["status"] == "finished")
 
 
 def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
-    """Read one run folder; one that is not finished only when the caller allows it."""
+    """Read one run folder.
+
+    Args:
+        path: The folder.
+        allow_unfinished: Whether a run may be unfinished.
+
+    Returns:
+        Its tables and what is recorded about it.
+
+    Raises:
+        RunError: If it is unfinished and must not be, or is damaged.
+    """
     folder = Path(path)
     manifest = _manifest(folder)
     status = manifest["status"]
@@ -107,25 +122,46 @@ def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
 def load_runs(
     paths: str | Path | Iterable[str | Path], allow_unfinished: bool = False
 ) -> list[RunData]:
-    """Read all runs in the given folders or globs, ordered by task, agent, seed and path."""
+    """Read all runs in the given folders or globs.
+
+    Args:
+        paths: Run folders, folders of them, or globs.
+        allow_unfinished: Whether runs may be unfinished.
+
+    Returns:
+        The runs, ordered by task, agent, seed and path.
+
+    Raises:
+        RunError: If there is no run, or one cannot be read.
+    """
     runs = [load_run(folder, allow_unfinished) for folder in find_runs(paths)]
     return sorted(runs, key=lambda run: (run.task, run.agent, run.seed, str(run.path)))
 
 
 def find_runs(paths: str | Path | Iterable[str | Path]) -> list[Path]:
-    """The run folders that are named, matched by a glob, or lie anywhere below; each once."""
+    """The run folders that are named, matched by a glob, or lie anywhere below; each once.
+
+    Args:
+        paths: Run folders, folders of them, or globs.
+
+    Returns:
+        The folders.
+
+    Raises:
+        RunError: If there is none.
+    """
     names = [paths] if isinstance(paths, str | Path) else list(paths)
     found: dict[Path, Path] = {}
     for name in names:
         below = _runs_below(str(name))
         if not below:
             raise RunError(
-                f"no run was found in {str(name)!r}: a run folder (with manifest.json), a folder "
-                "of them or a glob was expected"
+                f"expected a run folder (with manifest.json), a folder of them or a glob, got "
+                f"{str(name)!r}, in which there is no run"
             )
         found.update((folder.resolve(), folder) for folder in below)
     if not found:
-        raise RunError("no run was given: name at least one run folder, or a glob of them")
+        raise RunError("expected at least one run folder or glob, got none")
     return list(found.values())
 
 
@@ -148,8 +184,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     for key, kind in (("status", str), ("agent", str), ("task", str), ("seed", int)):
         if not isinstance(manifest.get(key), kind):
             raise RunError(
-                f"{folder / 'manifest.json'}: {key} ({kind.__name__}) was expected, "
-                f"{manifest.get(key)!r} came"
+                f"{folder / 'manifest.json'}: expected {key} to be of type {kind.__name__}, got "
+                f"{manifest.get(key)!r}"
             )
     return manifest
 
@@ -195,11 +231,11 @@ def _check(path: Path, timesteps: Array, episodes: Array, returns: Array) -> Non
 def _check_complete(run: RunData) -> None:
     """A run that says it is finished has all of its rows."""
     if run.notes:
-        raise RunError(f"{run.path} says that it is finished, but {run.notes[0]}; copy it again")
+        raise RunError(f"{run.path} is marked as finished, but {run.notes[0]}; copy it again")
     episodes, n_rows = run.manifest.get("episodes", 0), len(run.episodes.get("timestep", ()))
     if not run.config.get("start_timestep") and n_rows < episodes:
         raise RunError(
-            f"{run.path} says that it is finished after {episodes} episodes, but episodes.csv "
+            f"{run.path} is marked as finished after {episodes} episodes, but episodes.csv "
             f"has {n_rows}; copy it again"
         )
     every, steps = run.config.get("eval_freq", 0), run.config.get("steps", 0)
@@ -207,6 +243,6 @@ def _check_complete(run: RunData) -> None:
     last = run.evaluations.timesteps[-1] if len(run.evaluations.timesteps) else 0
     if last < due:
         raise RunError(
-            f"{run.path} says that it is finished with an evaluation at step {due}, but eval.csv "
+            f"{run.path} is marked as finished with an evaluation at step {due}, but eval.csv "
             f"ends at step {last:.0f}; copy it again"
         )

@@ -1,4 +1,4 @@
-"""Results on disk: with the numbers behind them and how they came to be, none ever lost."""
+"""Results on disk, with their numbers and their origin; earlier results are kept."""
 
 import csv
 import io

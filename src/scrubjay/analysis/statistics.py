@@ -90,7 +90,7 @@ def bootstrap_interval(
     generator: np.random.Generator,
     n_resamples: int = 2000,
 ) -> Interval | None:
-    """Where `aggregate` would fall for other seeds: whole runs are drawn anew within each task."""
+    """Bootstrap interval of `aggregate` over seeds: whole runs are resampled within each task."""
     strata = _strata(tasks)
     if _too_few(strata):
         return None
@@ -133,11 +133,11 @@ def _matrix(scores: npt.ArrayLike) -> Array:
     matrix = matrix[:, np.newaxis] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
-            f"scores of shape (runs,) or (runs, steps) were expected, {matrix.shape} came; "
+            f"expected scores of shape (runs,) or (runs, steps), got {matrix.shape}; "
             "average the evaluation episodes inside each run first"
         )
     if not np.isfinite(matrix).all():
-        raise ValueError("finite scores were expected, but some are NaN or infinite")
+        raise ValueError("expected finite scores, got some that are NaN or infinite")
     return matrix
 
 
@@ -145,8 +145,8 @@ def _strata(tasks: Sequence[npt.ArrayLike]) -> list[Array]:
     strata = [_matrix(scores) for scores in tasks]
     if len({scores.shape[1] for scores in strata}) != 1:
         raise ValueError(
-            "one array of scores per task, all with the same number of steps, was expected, "
-            f"arrays of shapes {[scores.shape for scores in strata]} came"
+            "expected one array of scores per task, all with the same number of steps, got arrays "
+            f"of shapes {[scores.shape for scores in strata]}"
         )
     return strata
 
@@ -156,7 +156,7 @@ def _pairs(
 ) -> list[tuple[Array, Array]]:
     if len(tasks_x) != len(tasks_y):
         raise ValueError(
-            f"the same tasks were expected for both, {len(tasks_x)} and {len(tasks_y)} came"
+            f"expected the same tasks for both, got {len(tasks_x)} and {len(tasks_y)} tasks"
         )
     strata = _strata([*tasks_x, *tasks_y])
     return list(zip(strata[: len(tasks_x)], strata[len(tasks_x) :], strict=True))

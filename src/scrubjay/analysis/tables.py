@@ -1,14 +1,13 @@
 """Tables of results as text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from scrubjay.analysis.curves import Curve, summary
 
 
-def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+def markdown(rows: Sequence[Mapping[str, object]]) -> str:
     """Rows as a Markdown table, padded so that its source can be read too."""
     names = list(rows[0])
     lines = [names, *([str(row[name]) for name in names] for row in rows)]

@@ -18,12 +18,14 @@ PARTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay doctor`."""
     parser.epilog = (
         "example:\n  scrubjay doctor\n\nExits with 1 when something is known to be broken."
     )
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Print versions and known problems."""
     refuse(unknown, arguments)
     versions = installed()
     print(f"scrubjay {versions['scrubjay']}, Python {platform.python_version()}")
@@ -45,6 +47,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 
 
 def installed() -> dict[str, str]:
+    """The versions of the installed packages that scrubjay can use."""
     from importlib import metadata
 
     names = ["scrubjay", *(name for packages in PARTS.values() for name in packages)]

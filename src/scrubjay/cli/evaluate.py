@@ -1,4 +1,4 @@
-"""scrubjay evaluate RUN|FILE [TASK]"""
+"""The command `scrubjay evaluate RUN|FILE [TASK]`."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.cli.layout import print_facts, wrapped
 from scrubjay.cli.main import refuse
+from scrubjay.cli.options import whole
 from scrubjay.cli.subjects import Subject, add_subject, open_subject, take_task
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add = parser.add_argument
     add("run", type=Path, metavar="RUN|FILE", help="a run folder or a saved agent")
-    add("task", nargs="?", help="the task (default: the run's)")
-    add("--episodes", type=int, default=20, help="greedy episodes (default 20)")
-    add("--seed", type=int, help="of the start states (default: the run's)")
+    add("task", nargs="?", metavar="TASK", help="the task (default: the run's)")
+    add("--episodes", type=whole, metavar="N", default=20, help="greedy episodes (default 20)")
+    add("--seed", type=whole, metavar="S", help="of the start states (default: the run's)")
     add_subject(parser)
 
 

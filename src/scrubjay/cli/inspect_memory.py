@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.layout import columns, print_facts
 from scrubjay.cli.main import refuse
-from scrubjay.cli.subjects import open_subject
+from scrubjay.cli.subjects import add_checkpoint, open_subject
 
 if TYPE_CHECKING:
     from scrubjay.memory import EpisodicMemory
@@ -22,9 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("path", type=Path, metavar="RUN|FILE",
         help="a run folder, a saved agent or a saved memory")  # fmt: skip
-    add("--checkpoint", default="last", help="of a run folder: last, best or step-N (last)")
-    add("--trust-file", action="store_true",
-        help="allow to open a .zip with networks, which can execute code")  # fmt: skip
+    add_checkpoint(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -66,7 +64,7 @@ def _only_a_memory(path: Path) -> "EpisodicMemory | None":
     try:
         return EpisodicMemory.load(path)
     except ArchiveError:
-        return None  # an agent, or no file of ours; whoever opens it as an agent will say so
+        return None  # an agent, or a damaged file: loading it as an agent will say so
 
 
 def _print_memory(memory: "EpisodicMemory") -> None:

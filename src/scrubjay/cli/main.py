@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+import textwrap
 import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -46,12 +47,21 @@ class CommandError(Exception):
     """What a user did wrong, in one line."""
 
 
+class Layout(argparse.RawDescriptionHelpFormatter):
+    """Names in one column, wide enough for most of them."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """Says in one line what it did not understand; options are written out in full."""
 
     def __init__(self, **settings: Any) -> None:
-        layout = argparse.RawDescriptionHelpFormatter
-        super().__init__(formatter_class=layout, allow_abbrev=False, **settings)
+        super().__init__(formatter_class=Layout, allow_abbrev=False, **settings)
 
     @property
     def flags(self) -> list[str]:
@@ -74,13 +84,19 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
     """All commands by name; the arguments only of the one that is asked for."""
+    listed = "\n".join(f"  {name:<10} {line}" for name, (_, line) in COMMANDS.items())
     parser = Parser(
-        prog="scrubjay", description="Reinforcement learning that remembers.", epilog=EXAMPLES
+        prog="scrubjay",
+        usage="scrubjay [-h] [--version] COMMAND ...",
+        description=f"Reinforcement learning that remembers.\n\ncommands:\n{listed}",
+        epilog=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"scrubjay {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS, prog="scrubjay"
+    )
     for name, (module, line) in COMMANDS.items():
-        sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        sub = commands.add_parser(name, description=line[0].upper() + line[1:] + ".")
         if name == command:
             found = importlib.import_module(f"scrubjay.cli.{module}")
             found.add_arguments(sub)
@@ -111,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # whoever read our output has seen enough; Python would complain when it flushes the rest
+        # the reader of our output has closed it; Python would complain when it flushes the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except (CommandError, UnknownTaskError) as error:

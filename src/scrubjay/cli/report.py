@@ -9,12 +9,14 @@ from scrubjay.cli.main import refuse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay report`."""
     parser.epilog = "example:\n  scrubjay report runs/PointUMaze-v0/* --out report.html"
     parser.add_argument("runs", nargs="+", type=Path, help="run folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), help="(report.html)")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Write the report."""
     from scrubjay.report.page import write_report
 
     refuse(unknown, arguments)

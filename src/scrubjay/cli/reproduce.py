@@ -1,11 +1,13 @@
-"""scrubjay reproduce NAME"""
+"""The command `scrubjay reproduce NAME`."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scrubjay.cli.layout import wrapped
 from scrubjay.cli.main import FAILURE, CommandError, refuse
+from scrubjay.cli.options import whole
 
 EPILOG = """names:
 {names}
@@ -29,28 +31,32 @@ examples:
   scrubjay reproduce all --agents cec
   scrubjay reproduce navigation --agents sac --seeds 2
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
-  scrubjay reproduce all --redraw          (draws the results' stored numbers again)
+  scrubjay reproduce all --redraw          (draws the stored numbers again)
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `scrubjay reproduce`."""
     from scrubjay.studies import EXPERIMENTS
 
-    names = "\n".join(f"  {name:<13} {line}" for name, (_, line) in EXPERIMENTS.items())
+    names = "\n".join(
+        wrapped(line, f"  {name:<13} ", " " * 16) for name, (_, line) in EXPERIMENTS.items()
+    )
     parser.epilog = EPILOG.format(names=names)
     add = parser.add_argument
     add("name", help="a figure or table of the paper, or all")
     add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
     add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
-    add("--steps", type=int, help="training steps of each run (default 100000)")
-    add("--jobs", type=int, help="processes at a time (default: one for each core)")
-    add("--runs", type=Path, help="folder of the runs (default runs/paper)")
-    add("--out", type=Path, help="folder of the results (default results)")
+    add("--steps", type=whole, metavar="N", help="training steps of each run (default 100000)")
+    add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
+    add("--runs", type=Path, metavar="FOLDER", help="folder of the runs (default runs/paper)")
+    add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
     add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
-    add("--agents", nargs="*", help="which agents to run (default cec sac emac)")
+    add("--agents", nargs="*", metavar="NAME", help="which agents to run (default cec sac emac)")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
+    """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget

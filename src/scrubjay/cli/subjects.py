@@ -53,16 +53,23 @@ class Subject:
 
 def add_subject(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which agent, on which task."""
-    add = parser.add_argument
-    add("--checkpoint", default="last", help="of a run folder: last, best or step-N (last)")
+    add_checkpoint(parser)
     add_env_kwargs(parser)
     add_success_key(parser)
     add_trust_module(parser)
+
+
+def add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    """Which of a run's checkpoints, and whether a file may execute code."""
+    add = parser.add_argument
+    add("--checkpoint", default="last", metavar="NAME",
+        help="of a run folder: last, best or step-N (default last)")  # fmt: skip
     add("--trust-file", action="store_true",
         help="allow to open a .zip with networks, which can execute code")  # fmt: skip
 
 
 def add_env_kwargs(parser: argparse.ArgumentParser, **settings: Any) -> None:
+    """Arguments of the task's constructor."""
     parser.add_argument(
         "--env-kwargs",
         nargs="+",
@@ -73,6 +80,7 @@ def add_env_kwargs(parser: argparse.ArgumentParser, **settings: Any) -> None:
 
 
 def add_success_key(parser: argparse.ArgumentParser, **settings: Any) -> None:
+    """Which entry of `info` says that an episode was solved."""
     parser.add_argument(
         "--success-key",
         metavar="KEY",
@@ -83,6 +91,7 @@ def add_success_key(parser: argparse.ArgumentParser, **settings: Any) -> None:
 
 
 def add_trust_module(parser: argparse.ArgumentParser) -> None:
+    """Whether the module of a run's task may be imported."""
     parser.add_argument(
         "--trust-module",
         action="store_true",
@@ -151,6 +160,9 @@ def _trusts(arguments: argparse.Namespace) -> bool:
 def _run_of(path: Path, checkpoint: str) -> tuple[Path | None, str]:
     """The run folder and the checkpoint that a path means, if it means any."""
     if path.is_dir():
+        runs = sorted(manifest.parent for manifest in path.glob("*/manifest.json"))
+        if runs and not (path / "manifest.json").exists():
+            raise CommandError(f"{path} is not a run folder; did you mean {runs[0]}?")
         return path, checkpoint
     run = path.parent.parent
     if path.is_file() and path.parent.name == "checkpoints" and (run / "manifest.json").exists():

@@ -4,10 +4,13 @@ import math
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from scrubjay.cli.evaluate import no_signal
 from scrubjay.cli.layout import print_facts
+
+if TYPE_CHECKING:
+    from scrubjay.training import RunFolder
 
 
 def print_summary(folder: Path, trust_module: bool) -> None:
@@ -19,10 +22,13 @@ def print_summary(folder: Path, trust_module: bool) -> None:
     """
     from scrubjay.training import RunFolder
 
-    print_facts(_facts(RunFolder.open(folder), trust_module))
+    print_facts(_facts(RunFolder.open(folder)))
+    # not wrapped, so that it can be copied as a whole
+    flag = ["--trust-module"] if trust_module else []
+    print("next:", shlex.join(["scrubjay", "evaluate", str(folder), *flag]))
 
 
-def _facts(run: Any, trust_module: bool) -> Iterator[tuple[str, str]]:
+def _facts(run: "RunFolder") -> Iterator[tuple[str, str]]:
     progress, evaluations = run.tables["progress"].rows(), run.tables["eval"].rows()
     signal = True
     if progress:
@@ -31,7 +37,8 @@ def _facts(run: Any, trust_module: bool) -> Iterator[tuple[str, str]]:
         )
         signal = not math.isnan(rate)
         n_episodes = min(100, int(run.manifest.get("episodes", 100)))
-        yield "training", f"{_result(rate, reward)} (mean of the last {n_episodes} episodes)"
+        among = f"mean of the last {n_episodes} episodes" if n_episodes > 1 else "1 episode"
+        yield "training", f"{_result(rate, reward)} ({among})"
     if evaluations:
         step = evaluations[-1]["timestep"]
         rows = [row for row in evaluations if row["timestep"] == step]
@@ -40,8 +47,6 @@ def _facts(run: Any, trust_module: bool) -> Iterator[tuple[str, str]]:
         yield "evaluation", said
     if not signal:
         yield "note", no_signal(run.config.get("success_key"))
-    flag = ["--trust-module"] if trust_module else []
-    yield "next", shlex.join(["scrubjay", "evaluate", str(run.path), *flag])
 
 
 def _result(rate: float, reward: float) -> str:

@@ -1,4 +1,4 @@
-"""scrubjay tasks"""
+"""The command `scrubjay tasks`."""
 
 import argparse
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     print_table(heading, [_row(task) for task in TASKS])
     names = ", ".join(filter(None, (task.paper_name for task in TASKS)))
     print()
-    print(wrapped(f"In the paper's words: {names}"))
+    print(wrapped(f"Names of the paper, which work too: {names}"))
     print(wrapped("obs, action: sizes of observation and action; steps: length of an episode."))
     print(wrapped("Any other Gymnasium id, or module:Name of your own, is a task too."))
     return 0
@@ -46,6 +46,8 @@ def _row(task: "Task") -> tuple[str, ...]:
 
 
 def _size(space: Any) -> str:
+    if hasattr(space, "n"):
+        return f"1 of {space.n}"
     if hasattr(space, "spaces"):
         return "+".join(_size(part) for part in space.spaces.values())
     if hasattr(space, "n"):

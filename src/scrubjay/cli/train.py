@@ -107,10 +107,11 @@ def _start(arguments: argparse.Namespace) -> int:
 
     def started(folder: Path) -> None:
         folders.append(folder)
-        note = f" ({out} exists)" if folder != out else ""
-        _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}{note}")
+        if folder != out:
+            _say(f"note: {out} exists; --overwrite would replace it")
+        _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}")
 
-    # whoever named the module once is asked again, because a run folder may come from anywhere
+    # later commands ask for the flag, because a run folder may come from anywhere
     arguments.trust_module = ":" in config.task
     train = partial(
         start,
@@ -146,13 +147,13 @@ def _say(text: str) -> None:
 
 
 def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
-    """Say where a run goes on."""
-    goes_on = f"at step {done:,}"
-    if config.episodes is None and done < config.steps:
-        goes_on = f"from step {done:,} to {config.steps:,}"
-    elif config.episodes is None:
-        goes_on += f", where it is finished; --steps {2 * config.steps} would extend it"
-    _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder} {goes_on}")
+    """Say at which step a run is resumed."""
+    if config.episodes is not None:
+        _say(f"{config.agent} on {config.task}: {folder} from step {done:,}")
+    elif done < config.steps:
+        _say(f"{config.agent} on {config.task}: {folder} from step {done:,} to {config.steps:,}")
+    else:
+        _say(f"{folder} is finished, with {done:,} steps; --steps {2 * config.steps} extends it")
 
 
 def _missing(given: Mapping[str, Any]) -> str:
@@ -244,7 +245,8 @@ def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.
         _say(f"interrupted; go on with: {again}")
         return INTERRUPTED
     folder = folders[0]
-    print(f"done: {agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes in {folder}")
+    episodes = f"{agent.n_episodes:,} episode{'' if agent.n_episodes == 1 else 's'}"
+    print(f"done: {agent.num_timesteps:,} steps, {episodes} in {folder}")
     if not arguments.quiet:
         print_summary(folder, arguments.trust_module)
     return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.cli.evaluate import no_signal
 from scrubjay.cli.layout import print_facts
 from scrubjay.cli.main import CommandError, refuse
+from scrubjay.cli.options import whole
 from scrubjay.cli.subjects import add_subject, open_subject, parse_env_kwargs, take_task
 
 if TYPE_CHECKING:
@@ -30,12 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("subject", metavar="TASK|RUN|FILE",
         help="a task (with --random), a run folder or a saved agent")  # fmt: skip
-    add("task", nargs="?", help="the task of the run or file (default: the run's)")
+    add("task", nargs="?", metavar="TASK", help="the task of the run or file (default: the run's)")
     add("--random", action="store_true", help="uniform actions instead of a trained agent")
-    add("--out", type=Path, help="a .gif or .mp4 (default: named after the subject, .gif)")
-    add("--episodes", type=int, default=1, help="episodes (default 1)")
-    add("--seed", type=int, default=0, help="of start states and random actions (default 0)")
-    add("--max-frames", type=int, metavar="N", help="frames at most (default: whole episodes)")
+    add("--out", type=Path, metavar="FILE", help="a .gif or .mp4 (default: a .gif named after it)")
+    add("--episodes", type=whole, metavar="N", default=1, help="episodes (default 1)")
+    add("--seed", type=whole, metavar="S", default=0,
+        help="of start states and random actions (default 0)")  # fmt: skip
+    add("--max-frames", type=whole, metavar="N", help="frames at most (default: whole episodes)")
     add_subject(parser)
 
 

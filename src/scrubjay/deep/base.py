@@ -103,21 +103,36 @@ class DeepAgent(ABC):
         self.use(self.make_model(self.env))
 
     def use(self, model: OffPolicyAlgorithm) -> None:
-        """Take a model for the agent's own."""
+        """Use a model as the agent's own.
+
+        Args:
+            model: The model.
+        """
         self.model = model
         self.n_episodes = 0
         self.logger = Logger()
 
     @classmethod
     def preset(cls, task: str, name: str) -> dict[str, Any]:  # noqa: ARG003
-        """The settings for a task by name."""
+        """The settings for a task by name.
+
+        Args:
+            task: The task's name or id.
+            name: The preset's name.
+
+        Returns:
+            The settings by name.
+        """
         return {}
 
     def set_random_seed(self, seed: int | None = None) -> None:
         """Not for networks, whose weights are drawn when the model is made.
 
+        Args:
+            seed: None changes nothing.
+
         Raises:
-            ValueError: Always, if a seed is given.
+            ValueError: If a seed is given.
         """
         if seed is not None:
             raise ValueError(
@@ -127,7 +142,14 @@ class DeepAgent(ABC):
 
     @abstractmethod
     def make_model(self, env: NumberedEpisodes) -> OffPolicyAlgorithm:
-        """The Stable-Baselines3 model with the agent's settings."""
+        """Make the Stable-Baselines3 model with the agent's settings.
+
+        Args:
+            env: The training environment.
+
+        Returns:
+            The model.
+        """
 
     @property
     def memories(self) -> dict[str, EpisodicMemory]:
@@ -152,6 +174,14 @@ class DeepAgent(ABC):
     @num_timesteps.setter
     def num_timesteps(self, value: int) -> None:
         self.model.num_timesteps = value
+
+    def get_env(self) -> Any:
+        """The training environment as a `VecEnv`.
+
+        Returns:
+            The model's `VecEnv`; None if it has no environment.
+        """
+        return self.model.get_env()
 
     # -- training ------------------------------------------------------------------------------
 
@@ -248,7 +278,7 @@ class DeepAgent(ABC):
         steps = budget.total if budget.unit == "steps" else NEVER
         try:
             session.compile(self.warm_up)
-            # whatever has drawn from the global generators since the model was made
+            # the global generators may have been used since the model was made
             model.set_random_seed(model.seed)
             # its own would open a folder elsewhere
             model.set_logger(ModelLogger(None, [Forward(self.logger)]))
@@ -269,7 +299,17 @@ class DeepAgent(ABC):
         episode_start: Any = None,
         deterministic: bool = False,
     ) -> tuple[Any, Any]:
-        """The model's own `predict`."""
+        """The model's own `predict`.
+
+        Args:
+            observation: An observation, or a stack of them.
+            state: As in Stable-Baselines3.
+            episode_start: As in Stable-Baselines3.
+            deterministic: Whether to act greedily.
+
+        Returns:
+            The action or actions, and the state.
+        """
         return self.model.predict(observation, state, episode_start, deterministic)
 
     # -- description ---------------------------------------------------------------------------
@@ -282,18 +322,33 @@ class DeepAgent(ABC):
         )
 
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again."""
+        """All settings, as JSON: what makes the agent again.
+
+        Returns:
+            The settings by name.
+        """
         # copies, because Stable-Baselines3 writes into the dicts that it is given
         return {name: deepcopy(getattr(self, name)) for name in settings_of(type(self))}
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float | None]:  # noqa: ARG002
-        """The last losses; nothing where the method has none, or has not begun to learn."""
+        """The last losses.
+
+        Args:
+            totals: Ignored.
+
+        Returns:
+            Values by name; None where the method has none, or has not begun to learn.
+        """
         latest = self.model.logger.name_to_value
         found = {name: latest.get(name) for name in LOSSES}
         return {name: None if value is None else float(value) for name, value in found.items()}
 
     def gauges(self) -> dict[str, Any]:
-        """Numbers for the progress bar."""
+        """Numbers for the progress bar.
+
+        Returns:
+            Numbers by name.
+        """
         return {}
 
     def warm_up(self) -> None:
@@ -309,14 +364,15 @@ class DeepAgent(ABC):
         """Write Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept.
 
         Args:
-            path: The file.
+            path: The file; without a suffix .zip is added.
             training: Ignored, because such a run is not resumed.
         """
         # read by `load`
         self.model.agent_settings = self.config()  # type: ignore[attr-defined]
         # plain text in the zip: says which method's `load` opens it, before anything is executed
         self.model.agent_name = self.name  # type: ignore[attr-defined]
-        with replacing(Path(path)) as temporary:
+        file = Path(path)
+        with replacing(file if file.suffix else file.with_name(f"{file.name}.zip")) as temporary:
             self.model.save(temporary)
 
     @classmethod
@@ -325,16 +381,16 @@ class DeepAgent(ABC):
 
         Args:
             path: The zip.
-            env: The environment of the model, for whoever trains `agent.model` further; none is
+            env: The environment of the model, to train `agent.model` further; none is
                 needed to predict.
-            trusted: Your word that the file comes from a place that you trust. Such files can
+            trusted: Whether you trust the origin of the file. Such files can
                 execute what is in them.
 
         Returns:
             The agent, to predict with; its settings are those of the model.
 
         Raises:
-            ValueError: If you have not given your word.
+            ValueError: If you do not.
         """
         if not trusted:
             raise ValueError(
@@ -353,7 +409,11 @@ class DeepAgent(ABC):
 
     @classmethod
     def without_buffer(cls) -> dict[str, Any] | None:
-        """What `load` puts in the place of a replay buffer that needs an environment."""
+        """What `load` puts in the place of a replay buffer that needs an environment.
+
+        Returns:
+            Stable-Baselines3's `custom_objects`, or None.
+        """
         return None
 
 
@@ -365,6 +425,7 @@ def policy_for(env: gymnasium.Env[Any, Any]) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
+    """Let torch use one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -24,19 +24,34 @@ from scrubjay.memory import EpisodicMemory
 
 
 class EMAC(DDPG):
-    """DDPG whose critic also believes what it remembers, and replays what paid.
+    """DDPG whose critic also uses a memory of returns, and which replays good episodes more often.
 
-    Names here, symbols in the paper: `alpha` (the share of the memory in the critic's loss), `beta`
-    (the exponent of the return in the probability of a replay), `n_neighbors` k, `key_dim` the
-    dimension of the projected pairs. Defaults are the authors' for Walker2d and InvertedPendulum.
-    `noise_std` is in units of an action box scaled to [-1, 1]. `timeouts="terminal"` takes a
-    time-out for an end, as the authors do; "bootstrap" does not. The first `learning_starts`
+    Defaults are the authors' for Walker2d and InvertedPendulum. The first `learning_starts`
     gradient steps draw uniformly, as the authors' do. The return of a step is discounted to the end
-    of the episode (the authors cut it after 1000 steps).
+    of the episode (the authors cut it after 1000 steps). With alpha = 0 and beta = 0 this is DDPG
+    with a replay buffer that is filled at episode ends.
 
-    With alpha = 0 and beta = 0 this is DDPG with a replay buffer that is filled at episode ends.
-    `policy` is "MlpPolicy", or "MultiInputPolicy" for observations that are dicts of boxes, whose
-    entries the memory joins to one vector, as that policy does.
+    Args:
+        policy: "MlpPolicy", or "MultiInputPolicy" for observations that are dicts of boxes, whose
+            entries the memory joins to one vector, as that policy does.
+        env: The environment, as in Stable-Baselines3.
+        alpha: The share of the memory in the critic's loss.
+        beta: The exponent of the return in the probability of a replay.
+        n_neighbors: The neighbours asked for a value, k.
+        key_dim: The dimension of the projected pairs of state and action.
+        timeouts: "terminal" treats a time-out as an end, as the authors do; "bootstrap" does not.
+        noise_std: The standard deviation of the exploration noise, the action box being [-1, 1].
+        learning_rate: The learning rate of all networks.
+        buffer_size: Transitions that the replay buffer and the memory hold.
+        learning_starts: Steps before the first gradient step.
+        batch_size: Transitions of a gradient step.
+        tau: How far the target networks follow in a gradient step.
+        gamma: The discount factor.
+        policy_kwargs: Arguments of the policy.
+        verbose: As in Stable-Baselines3.
+        seed: Decides every random number.
+        device: Where the networks are.
+        _init_setup_model: As in Stable-Baselines3.
     """
 
     replay_buffer: EpisodicReplayBuffer | None
@@ -118,7 +133,12 @@ class EMAC(DDPG):
         return self.episodes.memory
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
-        """DDPG's update, as soon as there is an episode to learn from."""
+        """Take gradient steps, as DDPG does, as soon as there is an episode to learn from.
+
+        Args:
+            gradient_steps: The number of gradient steps.
+            batch_size: Transitions of each.
+        """
         if self.episodes.size():
             super().train(gradient_steps, batch_size)
 

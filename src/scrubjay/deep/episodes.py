@@ -16,10 +16,15 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Resets the n-th episode with the n-th seed, and at its end puts a record into the info.
 
     A Monitor rounds, and a vector environment of Stable-Baselines3 keeps rewards in float32 and
-    cannot tell an end from a time-out at the same step; a run folder wants what happened.
+    cannot tell an end from a time-out at the same step; a run folder records what happened.
+
+    Args:
+        env: The environment.
+        seed: Decides the episodes' seeds.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int) -> None:
+        """Wrap an environment."""
         super().__init__(env)
         self.seed = seed
         self.n_episodes = 0
@@ -34,7 +39,15 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         seed: int | None = None,  # noqa: ARG002
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Start the next episode; its seed comes from its number, not from the caller."""
+        """Start the next episode; its seed comes from its number.
+
+        Args:
+            seed: Ignored.
+            options: Options of the environment.
+
+        Returns:
+            The first observation and its info.
+        """
         number = self.n_episodes
         self.n_episodes += 1
         self._length, self._total_reward = 0, 0.0
@@ -42,6 +55,14 @@ class NumberedEpisodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=own, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step.
+
+        Args:
+            action: The action.
+
+        Returns:
+            What the environment returns, with a record of the episode in the info at its end.
+        """
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.n_steps += 1
         self._length += 1

@@ -28,7 +28,7 @@ TIMEOUTS = ("terminal", "bootstrap")
 
 
 class Transition(NamedTuple):
-    """What Stable-Baselines3 hands to a buffer after each step."""
+    """What Stable-Baselines3 adds to a buffer after each step."""
 
     obs: Any
     next_obs: Any
@@ -41,15 +41,25 @@ class Transition(NamedTuple):
 class EpisodicReplayBuffer(ReplayBuffer):
     """A replay buffer for one environment that takes whole episodes and knows their returns.
 
-    - `alpha`: the share of the remembered return Q_M in the critic's target.
-    - `beta`: a transition with return q is drawn with a probability in proportion to
-      (q - min(0, min q))^beta, so the worst one never if anything is negative; 0 draws uniformly,
-      and so does a buffer whose returns are all the same nothing.
-    - `uniform_draws`: so many batches are drawn uniformly before priorities count. EMAC's authors
-      compare their number of gradient steps with the number of warm-up steps, to this effect.
-    - `n_neighbors`, `key_dim`, `seed`: the memory's k, the dimension of its keys, its projection.
-    - `timeouts`: "terminal" takes a time-out for the end (EMAC's authors); "bootstrap" goes on
-      with the critic's value there, which is to be set as `last_value` before the last `add`.
+    Args:
+        buffer_size: Transitions that it holds.
+        observation_space: The space of observations.
+        action_space: The space of actions.
+        device: Where batches are put.
+        n_envs: The number of environments, which must be 1.
+        optimize_memory_usage: As in Stable-Baselines3.
+        gamma: The discount factor.
+        alpha: The share of the remembered return Q_M in the critic's target.
+        beta: A transition with return q is drawn with a probability in proportion to
+            (q - min(0, min q))^beta, so the worst one never if any is negative; 0 draws uniformly,
+            and so does a buffer whose returns are all 0.
+        uniform_draws: So many batches are drawn uniformly before priorities count. EMAC's authors
+            compare their number of gradient steps with the number of warm-up steps, to this effect.
+        n_neighbors: The memory's k.
+        key_dim: The dimension of the memory's keys.
+        timeouts: "terminal" treats a time-out as an end (EMAC's authors); "bootstrap" continues
+            with the critic's value there, which is set as `last_value` before the last `add`.
+        seed: Decides the memory's projection.
     """
 
     def __init__(
@@ -105,6 +115,16 @@ class EpisodicReplayBuffer(ReplayBuffer):
         done: npt.NDArray[Any],
         infos: list[dict[str, Any]],
     ) -> None:
+        """Add a transition; those of an episode are stored at its end.
+
+        Args:
+            obs: The observation.
+            next_obs: The next observation.
+            action: The action.
+            reward: The reward.
+            done: Whether the episode is over.
+            infos: The info of each environment.
+        """
         self._open.append(Transition(obs, next_obs, action, reward, done, infos))
         if done[0]:
             self._store_episode()
@@ -143,6 +163,18 @@ class EpisodicReplayBuffer(ReplayBuffer):
     # -- drawing -----------------------------------------------------------------------------
 
     def sample(self, batch_size: int, env: Any = None) -> Any:
+        """Draw a batch.
+
+        Args:
+            batch_size: The number of transitions.
+            env: As in Stable-Baselines3.
+
+        Returns:
+            The batch, with targets that the memory takes part in.
+
+        Raises:
+            RuntimeError: If no episode has ended yet.
+        """
         if self.size() == 0:
             raise RuntimeError(
                 "this buffer takes whole episodes and none has ended yet: "
@@ -185,11 +217,14 @@ def priorities(returns: Matrix, beta: float) -> Matrix:
 
 
 def check_settings(n_envs: int, alpha: float, beta: float, timeouts: str) -> None:
+    """Refuse settings that the buffer cannot have."""
     if n_envs != 1:
-        raise ValueError(f"EMAC learns from whole episodes of 1 environment, {n_envs} came")
+        raise ValueError(
+            f"expected 1 environment, got {n_envs}: EMAC learns from its whole episodes"
+        )
     if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha is a share between 0 and 1, {alpha!r} came")
+        raise ValueError(f"expected alpha to be a number between 0 and 1, got {alpha!r}")
     if not 0 <= beta < float("inf"):
-        raise ValueError(f"beta is an exponent of at least 0, {beta!r} came")
+        raise ValueError(f"expected beta to be a number of at least 0, got {beta!r}")
     if timeouts not in TIMEOUTS:
-        raise ValueError(f"timeouts is one of {', '.join(TIMEOUTS)}; {timeouts!r} came")
+        raise ValueError(f"expected timeouts to be {' or '.join(TIMEOUTS)}, got {timeouts!r}")

@@ -9,7 +9,15 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 
 def state_values(model: OffPolicyAlgorithm, observations: Any) -> npt.NDArray[np.float64]:
-    """The value of each observation of a batch: the smallest critic at the model's own action."""
+    """The value of each observation of a batch: the smallest critic at the model's own action.
+
+    Args:
+        model: A trained model with a critic.
+        observations: The batch of observations.
+
+    Returns:
+        The values.
+    """
     critic: Any = model.policy.critic  # SAC's and EMAC's policies have one
     states, _ = model.policy.obs_to_tensor(observations)
     with torch.no_grad():

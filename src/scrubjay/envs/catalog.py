@@ -86,7 +86,7 @@ def find_task(name: str) -> str:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`scrubjay tasks` lists what there is"
     module, _, attribute = name.removesuffix(".py").rpartition(".")
-    if not near and Path(f"{name.removesuffix('.py')}.py").exists():
+    if Path(f"{name.removesuffix('.py')}.py").exists():
         hint = f"name the environment in it too, as in {name.removesuffix('.py')}:MyEnv"
     elif module and Path(f"{module.replace('.', '/')}.py").exists():
         hint = f"did you mean {module}:{attribute}?"

@@ -79,8 +79,8 @@ class SparseFetchReach(MujocoFetchReachEnv):  # type: ignore[misc]
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(
-                f"render_mode must be None or one of {self.metadata['render_modes']}, "
-                f"not {render_mode!r}."
+                f"expected render_mode to be None or one of {self.metadata['render_modes']}, "
+                f"got {render_mode!r}"
             )
         self._picture: Picture | None = None
         self._window: Window | None = None
@@ -163,10 +163,10 @@ class SparseFetchReach(MujocoFetchReachEnv):  # type: ignore[misc]
         action = np.asarray(action)
         if action.shape != self.action_space.shape:
             raise ValueError(
-                f"An action must have shape {self.action_space.shape}, not {action.shape}."
+                f"expected an action of shape {self.action_space.shape}, got {action.shape}"
             )
         if np.isnan(action).any():
-            raise ValueError(f"An action must not contain NaN: {action.tolist()}.")
+            raise ValueError(f"expected an action without NaN, got {action.tolist()}")
         observation, reward, terminated, truncated, info = super().step(action)
         return observation, float(reward), bool(terminated), truncated, info
 
@@ -185,11 +185,11 @@ class SparseFetchReach(MujocoFetchReachEnv):  # type: ignore[misc]
         places = {"qpos": self.data.qpos, "qvel": self.data.qvel}
         for name, value in options.items():
             if name not in places:
-                raise ValueError(f"reset takes the options 'qpos' and 'qvel', not {name!r}.")
+                raise ValueError(f"expected the options 'qpos' and 'qvel', got {name!r}")
             numbers = np.asarray(value, dtype=np.float64)
             if numbers.shape != places[name].shape or not np.isfinite(numbers).all():
                 raise ValueError(
-                    f"The start {name} must be {places[name].size} finite numbers, not {value!r}."
+                    f"expected {places[name].size} finite numbers for {name}, got {value!r}"
                 )
             places[name][:] = numbers
         mujoco.mj_forward(self.model, self.data)

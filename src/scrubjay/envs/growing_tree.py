@@ -31,11 +31,11 @@ class GrowingTree(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
     def __init__(self, tree_height: float = 1.0, *, render_mode: str | None = None) -> None:
         if not (np.isfinite(tree_height) and abs(tree_height) >= GOAL_DISTANCE):
             raise ValueError(
-                f"tree_height must be a number at least {GOAL_DISTANCE} from the start at 0, "
-                f"not {tree_height}."
+                f"expected tree_height to be at least {GOAL_DISTANCE} away from the start at 0, "
+                f"got {tree_height}"
             )
         if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode must be None or 'rgb_array', not {render_mode!r}.")
+            raise ValueError(f"expected render_mode to be None or 'rgb_array', got {render_mode!r}")
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (1,), np.float64)
         self.action_space = gym.spaces.Box(-0.1, 0.1, (1,), np.float32)
         self.render_mode = render_mode
@@ -47,7 +47,7 @@ class GrowingTree(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
     ) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
         if options:
-            raise ValueError(f"GrowingTree has no options at reset, but got {options}.")
+            raise ValueError(f"expected no options at reset, got {options}")
         self.height = 0.0
         return np.zeros(1), {}
 
@@ -56,7 +56,7 @@ class GrowingTree(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
     ) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         action = np.asarray(action)
         if action.shape != (1,) or not np.isfinite(action[0]):
-            raise ValueError(f"An action must be one finite number of shape (1,), not {action!r}.")
+            raise ValueError(f"expected one finite number of shape (1,) as action, got {action!r}")
         self.height += float(action[0])
         success = abs(self.height - self.tree_height) < GOAL_DISTANCE
         return np.array([self.height]), float(success), success, False, {"is_success": success}

@@ -40,7 +40,7 @@ class MazeMap:
     def _find_start(self) -> Cell:
         starts = self.cells("R")
         if len(starts) != 1:
-            raise ValueError(f"A maze needs exactly one start 'R', but has {len(starts)}.")
+            raise ValueError(f"expected a maze with exactly one start 'R', got {len(starts)}")
         return starts[0]
 
     def cells(self, letter: str) -> list[Cell]:
@@ -122,7 +122,7 @@ class MazeMap:
         goals = [_as_goal(values) for values in more]
         goals += [Goal(*self.center(cell)) for cell in self.cells("G")]
         if not goals:
-            raise ValueError("A maze needs a goal: put a 'G' into the map or give `goals`.")
+            raise ValueError("expected a maze with a goal; put a 'G' into the map or give `goals`")
         for goal in goals:
             self._check_goal(goal)
         return goals
@@ -145,19 +145,19 @@ def _check_shape(rows: Sequence[str]) -> None:
     unknown = sorted(set(text) - set("#RG \n"))
     if unknown:
         raise ValueError(
-            f"A maze is drawn with '#' (block), 'R' (start), 'G' (goal) and spaces, "
-            f"not with {', '.join(map(repr, unknown))}."
+            f"expected a maze of '#' (block), 'R' (start), 'G' (goal) and spaces, "
+            f"got {', '.join(map(repr, unknown))}"
         )
     widths = sorted({len(row) for row in rows})
     if len(widths) != 1:
-        raise ValueError(f"All rows of a maze must have the same width, not {widths}:\n{text}")
+        raise ValueError(f"expected rows of the same width, got {widths}:\n{text}")
     border = rows[0] + rows[-1] + "".join(row[0] + row[-1] for row in rows if row)
     if set(border) != {"#"}:
-        raise ValueError(f"The border of a maze must be closed by '#' all around:\n{text}")
+        raise ValueError(f"expected a maze with a border of '#' all around, got\n{text}")
 
 
 def _as_goal(values: Sequence[float]) -> Goal:
     numbers = [float(value) for value in values]
     if len(numbers) not in (2, 3) or not np.isfinite(numbers).all():
-        raise ValueError(f"A goal is (x, y) or (x, y, reward), all finite, not {tuple(values)!r}.")
+        raise ValueError(f"expected a finite goal (x, y) or (x, y, reward), got {tuple(values)!r}")
     return Goal(*numbers)

@@ -22,7 +22,7 @@ class SparseMountainCar(Continuous_MountainCarEnv):
     def __init__(self, render_mode: str | None = None) -> None:
         if render_mode not in (None, "human", "rgb_array"):
             raise ValueError(
-                f"render_mode must be None, 'human' or 'rgb_array', not {render_mode!r}."
+                f"expected render_mode to be None, 'human' or 'rgb_array', got {render_mode!r}"
             )
         super().__init__(render_mode=render_mode)
 
@@ -31,7 +31,7 @@ class SparseMountainCar(Continuous_MountainCarEnv):
     ) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         action = np.asarray(action)
         if action.shape != (1,) or np.isnan(action[0]):
-            raise ValueError(f"An action must be one number of shape (1,), not {action!r}.")
+            raise ValueError(f"expected one number of shape (1,) as action, got {action!r}")
         if abs(action[0]) > 1e9:  # Gymnasium clips the force, but squares the action: no overflow
             action = np.clip(action, -1e9, 1e9)
         observation, _, success, truncated, _ = super().step(action)
@@ -53,6 +53,7 @@ class SparseMountainCar(Continuous_MountainCarEnv):
 
 
 def hill(x: Any) -> Any:
+    """The height of the hill."""
     return 0.45 * np.sin(3 * x) + 0.55
 
 

@@ -44,11 +44,11 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(
-                f"render_mode must be None or one of {self.metadata['render_modes']}, "
-                f"not {render_mode!r}."
+                f"expected render_mode to be None or one of {self.metadata['render_modes']}, "
+                f"got {render_mode!r}"
             )
         if width < 1 or height < 1:
-            raise ValueError(f"A picture needs at least one pixel, not {width} x {height}.")
+            raise ValueError(f"expected a picture of at least 1 x 1 pixels, got {width} x {height}")
         self.render_mode = render_mode
         self.width = width
         self.height = height
@@ -57,7 +57,7 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         self.model.vis.global_.offheight = height
         action_space = self.action_space
         if not isinstance(action_space, gym.spaces.Box):
-            raise TypeError(f"A MuJoCo task needs a Box of actions, not {action_space}.")
+            raise TypeError(f"expected a Box of actions, got {action_space}")
         self._lowest_action: list[float] = action_space.low.tolist()
         self._highest_action: list[float] = action_space.high.tolist()
         self.bind()
@@ -73,11 +73,19 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         self._window: Window | None = None
 
     def start_state(self) -> tuple[Array, Array]:
-        """Positions and velocities at the start of an episode, drawn from `np_random`."""
+        """Draw the start of an episode from `np_random`.
+
+        Returns:
+            Positions and velocities.
+        """
         raise NotImplementedError
 
     def observe(self) -> Array:
-        """A new array with the observation of the present state."""
+        """Observe the current state.
+
+        Returns:
+            A new array.
+        """
         raise NotImplementedError
 
     # What every task gets.
@@ -100,36 +108,47 @@ class MujocoTask(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
         start = {}
         for name, value in options.items():
             if name not in shapes:
-                raise ValueError(f"reset takes the options 'qpos' and 'qvel', not {name!r}.")
+                raise ValueError(f"expected the options 'qpos' and 'qvel', got {name!r}")
             start[name] = np.asarray(value, dtype=np.float64)
             if start[name].shape != shapes[name] or not np.isfinite(start[name]).all():
                 raise ValueError(
-                    f"The start {name} must be {shapes[name][0]} finite numbers, not {value!r}."
+                    f"expected {shapes[name][0]} finite numbers for {name}, got {value!r}"
                 )
         return start
 
     def inside_box(self, action: Any) -> list[float]:
-        """The action as plain numbers, clipped to the action space.
+        """Check an action and clip it to the action space.
 
-        A wrong shape or NaN is an error. Lists, because for a few numbers Python's own
-        arithmetic is several times faster than NumPy's.
+        Args:
+            action: An action of the action space's shape.
+
+        Returns:
+            A list, because for a few numbers Python's own arithmetic is several times faster than
+            NumPy's.
+
+        Raises:
+            ValueError: If the shape is wrong or a number is NaN.
         """
         if not isinstance(action, np.ndarray) or action.dtype.kind != "f":
             action = np.asarray(action, dtype=np.float64)
         if action.shape != self.action_space.shape:
             raise ValueError(
-                f"An action must have shape {self.action_space.shape}, not {action.shape}."
+                f"expected an action of shape {self.action_space.shape}, got {action.shape}"
             )
         numbers: list[float] = action.tolist()
         for i, number in enumerate(numbers):
             if not self._lowest_action[i] <= number <= self._highest_action[i]:
                 if number != number:
-                    raise ValueError(f"An action must not contain NaN: {numbers}.")
+                    raise ValueError(f"expected an action without NaN, got {numbers}")
                 numbers[i] = min(max(number, self._lowest_action[i]), self._highest_action[i])
         return numbers
 
     def render(self) -> npt.NDArray[np.uint8] | None:
-        """A picture of the present state as (height, width, 3) bytes; None in a window."""
+        """Draw the current state.
+
+        Returns:
+            A picture of (height, width, 3) bytes, or None if it is shown in a window.
+        """
         if self.render_mode is None:
             gym.logger.warn('To draw this task, make it with render_mode="rgb_array" or "human".')
         if self.render_mode == "rgb_array":

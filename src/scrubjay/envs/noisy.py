@@ -28,13 +28,13 @@ class Noisy(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> None:
         super().__init__(env)
         if min(action_noise, observation_noise) < 0:
-            raise ValueError(f"noise is at least 0; {(action_noise, observation_noise)} came")
+            raise ValueError(f"expected noise >= 0, got {(action_noise, observation_noise)}")
         if not isinstance(env.action_space, spaces.Box):
-            raise TypeError(f"noise is added to actions of a Box; this is {env.action_space}")
+            raise TypeError(f"expected a Box of actions to add noise to, got {env.action_space}")
         self._low, self._high = env.action_space.low, env.action_space.high
         if not isinstance(env.observation_space, spaces.Box):
             raise TypeError(
-                f"noise is added to a Box that is seen; this is {env.observation_space}"
+                f"expected a Box of observations to add noise to, got {env.observation_space}"
             )
         self._least, self._most = env.observation_space.low, env.observation_space.high
         self._action_std = action_noise * (self._high - self._low) / 2

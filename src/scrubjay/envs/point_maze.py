@@ -1,6 +1,6 @@
 """A point robot in mazes, paid at its goals: PointUMaze, Point4Rooms and any map of one's own.
 
-After mujoco-maze (Apache-2.0), with which the paper's figures were made; written anew for MuJoCo 3.
+After mujoco-maze (Apache-2.0), with which the paper's figures were made; rewritten for MuJoCo 3.
 The robot turns and jumps by its action, MuJoCo then moves it by the velocity that it has from
 earlier collisions, and a rule of its own keeps it from passing through walls.
 """
@@ -48,23 +48,31 @@ FOUR_ROOMS = """
 
 
 class PointMaze(MujocoTask):
-    """A point robot in a maze drawn as text, paid at its goals.
+    """A point robot in a maze drawn as text, with rewards at its goals.
 
-    `PointMaze(["#####", "#R G#", "#####"])` is a maze. `#` is a block, `R` the start, `G` a goal
-    that pays 1, a space is free; `goals` adds others as (x, y) or (x, y, reward), with the start
-    at the origin, 4 to a cell, x along the columns and y along the rows (so a picture, with y
-    upwards, shows the map's last row on top).
+    `PointMaze(["#####", "#R G#", "#####"])` is a maze: `#` is a block, `R` the start, `G` a goal
+    with reward 1 and a space is free. The start is the origin, a cell is 4 wide, x follows the
+    columns and y the rows (a picture, in which y points up, shows the map's last row on top).
 
-    Actions: displacement forwards in [-1, 1] and turn in [-0.25, 0.25], clipped to that.
-    Observations: x, y, heading; with `full_observation` also the three velocities and a
-    thousandth of the steps since the start; with `pixels=n` a drawn picture of the maze from above,
-    (n, n, 3) bytes, instead (no OpenGL needed). Coming within 0.6 of any goal ends the episode and
-    pays the goal's reward; every other step pays `step_reward` (-0.0001 in the original, 0 here).
-    An episode starts within 0.1 of the origin in position and heading, with normally distributed
-    velocities of standard deviation 0.1.
+    Actions are a displacement forwards in [-1, 1] and a turn in [-0.25, 0.25], clipped to that.
+    Observations are x, y and heading. Coming within 0.6 of a goal ends the episode with the goal's
+    reward. An episode starts within 0.1 of the origin in position and heading, with normally
+    distributed velocities of standard deviation 0.1.
 
-    `info`: `is_success` (at a goal that pays most), `goal_index` (-1 away from all),
-    `goal_reward`, and `wall_hit` (0 no wall, 1 thrown back, 2 stopped).
+    `info` contains `is_success` (at a goal with the highest reward), `goal_index` (-1 away from all
+    goals), `goal_reward`, and `wall_hit` (0 no wall, 1 reflected, 2 stopped).
+
+    Args:
+        map: The maze, one string of several lines or a list of rows.
+        goals: Further goals, each (x, y) or (x, y, reward).
+        full_observation: Whether to observe the three velocities and a thousandth of the steps
+            since the start, too.
+        pixels: If given, observe a picture of the maze from above with that many pixels per side,
+            (pixels, pixels, 3) bytes, instead. It is drawn without OpenGL.
+        step_reward: The reward of every other step (-0.0001 in the original).
+        render_mode: None, "human" or "rgb_array".
+        width: Pixels of a rendered picture.
+        height: Pixels of a rendered picture.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,8 +102,9 @@ def record(
         film.n_held = round(hold * rate / stride)
         film.captions = Captions() if caption else None
         frames = film.run(episodes, seed)
+        bar = partial(tqdm, unit=" frames", leave=False, disable=not progress)
         with _complete_or_absent(path) as unfinished:
-            write(unfinished, tqdm(frames, unit=" frames", disable=not progress), rate / stride)
+            write(unfinished, bar(frames), rate / stride)
     return Recording(path, film.n_frames, film.returns, film.lengths, film.successes, film.cut_at)
 
 

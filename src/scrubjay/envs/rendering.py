@@ -56,6 +56,7 @@ def has_egl_device() -> bool:
 
 
 def has_osmesa() -> bool:
+    """Whether OSMesa is installed."""
     for name in ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"):
         try:
             ctypes.CDLL(name)
@@ -173,10 +174,12 @@ class Window:
 
 
 def camera_id(model: Any, name: str) -> int:
+    """The number of a camera of the model."""
     return int(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA.value, name))
 
 
 def fixed_camera(model: Any, name: str) -> Any:
+    """A view through a camera of the model."""
     camera = mujoco.MjvCamera()
     camera.type = mujoco.mjtCamera.mjCAMERA_FIXED.value
     camera.fixedcamid = camera_id(model, name)

@@ -271,27 +271,30 @@ class SafexpCarGoal(SafexpGoal):
 
 
 def checked_numbers(name: str, value: npt.ArrayLike, count: int) -> Array:
+    """That many finite numbers."""
     numbers = np.array(value, dtype=np.float64)
     if numbers.shape != (count,) or not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must be {count} finite numbers, not {value!r}.")
+        raise ValueError(f"expected {name} to be {count} finite numbers, got {value!r}")
     return numbers
 
 
 def checked_walls(value: npt.ArrayLike) -> Array:
+    """The centres of the walls, one per row."""
     walls = np.array(value, dtype=np.float64)
     if walls.size == 0:
         walls = walls.reshape(0, 2)
     if walls.ndim != 2 or walls.shape[1] != 2 or not np.isfinite(walls).all():
-        raise ValueError(f"walls must be pairs (x, y) of finite numbers, not {value!r}.")
+        raise ValueError(f"expected walls to be pairs (x, y) of finite numbers, got {value!r}")
     return walls
 
 
 def checked_noise(value: StartNoise) -> tuple[float, float]:
+    """The noise of the start in metres and radians."""
     if value is None or value is False:
         return (0.0, 0.0)
     if value is True:
         return SMALL_NOISE
     metres, radians = checked_numbers("start_noise", value, 2).tolist()
     if metres < 0.0 or radians < 0.0:
-        raise ValueError(f"start_noise must not be negative: {value!r}.")
+        raise ValueError(f"expected start_noise of at least 0, got {value!r}")
     return metres, radians

@@ -1,4 +1,4 @@
-"""Learning curves with matplotlib. (The report draws its own, without it.)"""
+"""Learning curves with matplotlib; the report draws its own, without it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -113,7 +113,7 @@ def draw_curves(
         show_seeds: Whether single seeds are drawn too.
     """
     colours = colours_of(order or [curve.label for curve in curves])
-    for curve, below in zip(curves, coincidences(curves), strict=True):
+    for curve, below in zip(curves, coincidences(curves, band), strict=True):
         colour = colours[curve.label]
         found = band_of(summary(curve), band)
         if show_seeds or found is None:
@@ -141,7 +141,7 @@ def caption(curves: Sequence[Curve], band: str = "standard error") -> str:
     parts.append(_seed_sentence(curves))
     if any(len(curve.seeds) < FEWEST_RUNS for curve in curves):
         parts.append("Fewer than three seeds give no mean and no band: the runs alone are drawn.")
-    if _some_coincide(curves):
+    if _some_coincide(curves, band):
         parts.append("Dashed: a line that coincides with another.")
     notes = dict.fromkeys(note for curve in curves for note in curve.notes)
     return " ".join([*parts, *(f"{note}." for note in notes)])
@@ -200,11 +200,11 @@ def _step_label(step: float, _: float) -> str:
     return f"{step / 1000:g}k" if step else "0"
 
 
-def _some_coincide(curves: Sequence[Curve]) -> bool:
+def _some_coincide(curves: Sequence[Curve], band: str) -> bool:
     tasks: dict[tuple[str, str], list[Curve]] = {}
     for curve in curves:
         tasks.setdefault((curve.task, curve.metric), []).append(curve)
-    return any(any(coincidences(of_task)) for of_task in tasks.values())
+    return any(any(coincidences(of_task, band)) for of_task in tasks.values())
 
 
 def _seed_sentence(curves: Sequence[Curve]) -> str:

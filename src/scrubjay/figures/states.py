@@ -1,4 +1,4 @@
-"""What a memory knows, drawn over the states: the paper's toy figure and its value arrows."""
+"""Values and actions drawn over the states: the paper's toy figure and its value arrows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

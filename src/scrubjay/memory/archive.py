@@ -256,7 +256,7 @@ def read_manifest(
             f"it has schema {schema}, this version reads up to {newest}: upgrade scrubjay"
         )
     if manifest.get("kind") != kind:
-        raise ArchiveError(f"expected a file of kind {kind!r}, got {manifest.get('kind')!r}")
+        raise ArchiveError(f"it holds {manifest.get('kind')!r}, expected {kind!r}")
     described = manifest.get("arrays")
     if not isinstance(described, dict) or not all(map(NAME.fullmatch, described)):
         raise ArchiveError("its manifest lists no arrays, or invalid names")

@@ -56,6 +56,7 @@ class Frame:
         return FIELD.bottom - share * (FIELD.bottom - FIELD.top)
 
     def path(self, steps: Array, values: Array) -> str:
+        """A line through all points, in SVG's notation."""
         points = zip(self.x(steps), self.y(values), strict=True)
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
@@ -178,7 +179,7 @@ def _frame(series: Sequence[Series], y_range: tuple[float, float] | None) -> Fra
 def _hidden_below(series: Sequence[Series]) -> list[int]:
     """For each method, how many lines drawn before it coincide with its own."""
     drawn = [one.curve for one in series if one.curve is not None]
-    counts = iter(coincidences(drawn))
+    counts = iter(coincidences(drawn, MODES["iqm"]))
     return [0 if one.curve is None else next(counts) for one in series]
 
 

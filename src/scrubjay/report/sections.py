@@ -157,7 +157,7 @@ def _result_rows(evidence: Evidence, task: str) -> list[Row]:
             "step": number(steps[0]) if steps else ABSENT,
             "success": estimate(success.get(group.label)),
             "strip": seed_strip(success.get(group.label)),
-            "no_success": "" if evidence.has_success(task) else NO_SUCCESS,
+            "no_success": "" if any(run.has_success for run in group.runs) else NO_SUCCESS,
             "returns": estimate(returns.get(group.label)) if pay is None else None,
             "pay": "" if pay is None else "= success" if pay == 1 else f"= {pay:g} × success",
             "first_success": first_step(group.finished, "first_success_step"),

@@ -75,7 +75,7 @@ def resume(
     unless `steps` extends it. Schedules count the steps from the beginning of the run, so an
     extended run of one environment learns what a run of `steps` steps would have learned. Its
     progress.csv has one row more, that of the former end. A run of several environments finished
-    its open episodes at the former end, and goes on from there.
+    its open episodes at the former end, and continues from there.
 
     Args:
         path: The run folder.

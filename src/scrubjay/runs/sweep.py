@@ -80,7 +80,7 @@ def sweep(
     """Bring all runs to their end, several at a time.
 
     A run that fails is reported and the others go on. Ctrl-C stops the workers at their last
-    episode; the same sweep goes on from there.
+    episode; the same sweep continues from there.
 
     Args:
         configs: The runs.
@@ -230,7 +230,7 @@ class _Pool:
             run.process.wait(PATIENCE)
             _close(run)
             run.state = "waiting"
-        self.display.line("stopped; the same command goes on from here")
+        self.display.line("stopped; the same command resumes them")
 
     def _kill(self) -> None:
         """Whoever is still there after an error or a second Ctrl-C."""

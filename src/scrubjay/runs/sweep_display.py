@@ -127,11 +127,13 @@ def _nearest(kind: tuple[str, str], known: Mapping[tuple[str, str], float]) -> f
 def open_display(
     runs: Sequence[Run], jobs: int, known: Mapping[tuple[str, str], float] | None = None
 ) -> Display:
+    """A live display on a terminal, otherwise lines of text."""
     kind = Bar if sys.stderr.isatty() else Display
     return kind(runs, jobs, Pace(known))
 
 
 def duration(seconds: float) -> str:
+    """A time in words: seconds, minutes or hours."""
     minutes = round(seconds / 60)
     if seconds < 90:
         return f"{seconds:.0f} s"

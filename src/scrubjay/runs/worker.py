@@ -102,6 +102,7 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
 
 
 def main() -> int:
+    """Run or resume the run folder named on the command line."""
     folder = Path(sys.argv[1])
     order = json.loads(sys.stdin.buffer.readline())
     sys.path += [place for place in order["path"] if place not in sys.path]

@@ -1,6 +1,6 @@
 """The paper, reproduced: one name for each of its figures and tables, and a few beyond.
 
-This file knows the names alone, so that a command line can list them at no cost; `run.py` runs.
+Only the names are here, so that the command line can list them without importing anything.
 """
 
 # name: (module in this folder, one line)

@@ -24,10 +24,12 @@ could be read.
 
 
 def plan(workspace: Workspace) -> list[RunConfig]:
+    """All methods on all of the paper's tasks."""
     return workspace.plan(COMPARED, PAPER_TASKS)
 
 
 def make(workspace: Workspace) -> list[Path]:
+    """The table."""
     rows, numbers = [], []
     for task in PAPER_TASKS:
         for method, group in _groups(workspace, task):

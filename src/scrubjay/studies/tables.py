@@ -7,7 +7,7 @@ import gymnasium
 
 from scrubjay.agents import CEC
 from scrubjay.agents.cec import PROJECTION_DIM, TABLE, name_of_task, preset
-from scrubjay.analysis.results import save_result
+from scrubjay.analysis.results import Row, save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.envs.catalog import find_task
 from scrubjay.envs.growing_tree import GOAL_DISTANCE
@@ -16,14 +16,14 @@ from scrubjay.studies.shared.methods import PAPER_TASKS, paper_name
 from scrubjay.studies.shared.paper_values import DIMENSIONS, GROWING_TREE, HYPERPARAMETERS, OVERVIEW
 from scrubjay.studies.shared.workspace import Workspace
 
-Row = dict[str, Any]
-
 
 def plan(workspace: Workspace) -> list[RunConfig]:  # noqa: ARG001
+    """No runs."""
     return []
 
 
 def make(workspace: Workspace) -> list[Path]:
+    """All tables."""
     written = []
     for name, (title, build) in TABLES.items():
         rows = build()
@@ -36,6 +36,7 @@ def make(workspace: Workspace) -> list[Path]:
 
 
 def overview() -> list[Row]:
+    """How methods use their memory."""
     return [
         {"method": method, "use of the memory": use, "action space": actions}
         for method, use, actions in OVERVIEW
@@ -44,7 +45,7 @@ def overview() -> list[Row]:
 
 def dimensions() -> list[Row]:
     """States as the agent gets them, keys as its memory stores them, measured."""
-    rows = []
+    rows: list[Row] = []
     for task in PAPER_TASKS:
         env = gymnasium.make(find_task(task))
         agent = CEC(env, **preset(task), seed=0)
@@ -88,7 +89,8 @@ def growing_tree() -> list[Row]:
 
 
 def hyperparameters() -> list[Row]:
-    rows = []
+    """CEC's settings by task, beside the paper's."""
+    rows: list[Row] = []
     for task in PAPER_TASKS:
         settings = TABLE[name_of_task(find_task(task))]
         ours = (settings.k, settings.tau, settings.sigma, settings.n, settings.d)

@@ -49,12 +49,21 @@ class BaseCallback:
         return self.model.get_env()
 
     def init_callback(self, model: Any) -> None:
-        """Called once, before training, with the agent."""
+        """Called once, before training.
+
+        Args:
+            model: The agent.
+        """
         self.model = model
         self._init_callback()
 
     def on_training_start(self, locals_: dict[str, Any], globals_: dict[str, Any]) -> None:
-        """Called when training starts."""
+        """Called when training starts.
+
+        Args:
+            locals_: What becomes `locals`.
+            globals_: What becomes `globals`.
+        """
         self.locals, self.globals = locals_, globals_
         self.num_timesteps = self.model.num_timesteps
         self._on_training_start()
@@ -64,7 +73,11 @@ class BaseCallback:
         self._on_rollout_start()
 
     def on_step(self) -> bool:
-        """Called after each step; returns False to stop the training."""
+        """Called after each step of the environments.
+
+        Returns:
+            False to stop the training.
+        """
         self.n_calls += 1
         self.num_timesteps = self.model.num_timesteps
         return self._on_step()
@@ -78,12 +91,20 @@ class BaseCallback:
         self._on_training_end()
 
     def update_locals(self, locals_: Mapping[str, Any]) -> None:
-        """Called before each step with what it has brought."""
+        """Called before each `on_step`.
+
+        Args:
+            locals_: What the step has brought.
+        """
         self.locals.update(locals_)
         self.update_child_locals(locals_)
 
     def update_child_locals(self, locals_: Mapping[str, Any]) -> None:
-        """Hand `locals_` to the callbacks that this one calls."""
+        """Pass `locals_` on to the callbacks that this one calls.
+
+        Args:
+            locals_: What the step has brought.
+        """
 
     def _init_callback(self) -> None: ...
 

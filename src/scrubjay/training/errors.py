@@ -6,7 +6,7 @@ class RunError(ValueError):
 
 
 class RunFolderError(RunError):
-    """A folder that is not what was expected: not a run, damaged, or already used."""
+    """A folder that cannot be used: not a run, damaged, or already in use."""
 
 
 class RunExistsError(RunFolderError):

@@ -84,7 +84,7 @@ class Evaluator:
         """
         count = self.n_episodes if n_episodes is None else n_episodes
         with warnings.catch_warnings():
-            # before the first finished episode the memory is empty, which is no news here
+            # before the first finished episode the memory is empty, as expected
             warnings.filterwarnings("ignore", message="the memory is empty")
             self.paths = []
             return [self._episode(policy, timestep, i, should_stop) for i in range(count)]

@@ -7,9 +7,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STOPPING = (
-    "\nstopping after this step; the last finished episode is saved (press Ctrl-C again to force)\n"
-)
+STOPPING = "\nstopping after this step and saving; press Ctrl-C again to force\n"
 
 
 class InterruptGuard:
@@ -20,7 +18,7 @@ class InterruptGuard:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "InterruptGuard":
-        # Python delivers signals to the main thread only, and lets nobody else ask for them.
+        # Python delivers signals to the main thread only, and other threads cannot ask for them.
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self

@@ -20,7 +20,7 @@ DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
 
 STEPS, EPISODES, RECORDED = "steps", "episodes", "recorded"
 """When training writes to an output: every so many steps, every so many episodes, or only what
-somebody has recorded."""
+callbacks have recorded."""
 
 
 class Output(Protocol):
@@ -109,49 +109,91 @@ class Logger:
         self.name_to_excluded.clear()
 
     def send(self, values: Mapping[str, Any], step: int, rhythm: str) -> None:
-        """Send values of training itself to the outputs of one rhythm."""
+        """Send values of training itself to the outputs of one rhythm.
+
+        Args:
+            values: The values by name.
+            step: The agent's step.
+            rhythm: The rhythm.
+        """
         for output in self.outputs:
             if output.rhythm == rhythm:
                 output.write(values, step)
 
     def has(self, rhythm: str) -> bool:
-        """Whether some output has that rhythm."""
+        """Whether some output has a rhythm.
+
+        Args:
+            rhythm: The rhythm.
+
+        Returns:
+            Whether there is one.
+        """
         return any(output.rhythm == rhythm for output in self.outputs)
 
     def log(self, *args: object, level: int = INFO) -> None:
-        """Print a line, unless its level is below that of the logger."""
+        """Print a line, unless its level is below that of the logger.
+
+        Args:
+            *args: What is printed.
+            level: The line's level.
+        """
         if level >= self.level:
             print(*args, file=sys.stderr if level >= WARN else sys.stdout)
 
     def debug(self, *args: object) -> None:
-        """Print a line of the level DEBUG."""
+        """Print a line of the level DEBUG.
+
+        Args:
+            *args: What is printed.
+        """
         self.log(*args, level=DEBUG)
 
     def info(self, *args: object) -> None:
-        """Print a line of the level INFO."""
+        """Print a line of the level INFO.
+
+        Args:
+            *args: What is printed.
+        """
         self.log(*args, level=INFO)
 
     def warn(self, *args: object) -> None:
-        """Print a line of the level WARN."""
+        """Print a line of the level WARN.
+
+        Args:
+            *args: What is printed.
+        """
         self.log(*args, level=WARN)
 
     def error(self, *args: object) -> None:
-        """Print a line of the level ERROR."""
+        """Print a line of the level ERROR.
+
+        Args:
+            *args: What is printed.
+        """
         self.log(*args, level=ERROR)
 
     def set_level(self, level: int) -> None:
-        """Print lines from that level on only."""
+        """Print lines from a level on only.
+
+        Args:
+            level: The level.
+        """
         self.level = level
 
     def get_dir(self) -> str | None:
-        """The folder of TensorBoard's files, while one is written."""
+        """The folder of TensorBoard's files.
+
+        Returns:
+            The folder; None if no such files are being written.
+        """
         folders = [
             output.folder for output in self.outputs if isinstance(output, TensorBoardOutput)
         ]
         return folders[0] if folders else None
 
     def close(self) -> None:
-        """Close the outputs of a training; those that were kept for all stay."""
+        """Close the outputs of a training; those of `set_logger` stay open."""
         for output in self.outputs:
             if output not in self.kept:
                 output.close()
@@ -225,7 +267,7 @@ class ForwardOutput:
         self.logger.dump(step)
 
     def close(self) -> None:
-        """The other logger is its owner's."""
+        """The other logger stays open."""
 
 
 def table(values: Mapping[str, Any]) -> str:

@@ -214,7 +214,7 @@ def train(
             no limit of their own.
         success_key: The entry of `info` that says whether an episode was solved; by default
             "is_success", then "success".
-        training_state: What a checkpoint kept for whoever resumes its run.
+        training_state: What the checkpoint of a resumed run kept.
 
     Raises:
         ValueError: If an argument has a value that it may not have.

@@ -196,7 +196,7 @@ def _made_by(env: Any) -> dict[str, Any]:
 
 
 def _is_as_made(env: Any, registered: EnvSpec) -> bool:
-    """Whether nobody has wrapped what `gymnasium.make` made, but for a time limit."""
+    """Whether what `gymnasium.make` made has no wrappers but a time limit."""
     while isinstance(env, TimeLimit):
         env = env.env
     if registered.order_enforce:

@@ -1,4 +1,4 @@
-"""What a person sees while it trains: a bar on a terminal, plain lines elsewhere."""
+"""The progress of a training: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 
 class Progress(Protocol):
-    """Shows how far a training is. `close` may be called twice."""
+    """Shows the progress of a training. `close` may be called twice."""
 
     def update(self, done: int, facts: Mapping[str, Any]) -> None: ...
 
@@ -80,6 +80,7 @@ class LineProgress:
 
 
 def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:
+    """A bar on a terminal, lines elsewhere, or nothing if it is not visible."""
     if not visible:
         return SilentProgress()
     return (

@@ -8,7 +8,7 @@ from scrubjay.training.logger import Logger
 
 
 class Policy(Protocol):
-    """Whatever can be evaluated: anything with Stable-Baselines3's `predict`."""
+    """Anything that can be evaluated: it has Stable-Baselines3's `predict`."""
 
     def predict(
         self,
@@ -16,31 +16,85 @@ class Policy(Protocol):
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
-    ) -> tuple[Any, Any]: ...
+    ) -> tuple[Any, Any]:
+        """The action for an observation.
+
+        Args:
+            observation: An observation, or a stack of them.
+            state: Passed on, as in Stable-Baselines3.
+            episode_start: As in Stable-Baselines3.
+            deterministic: Whether to act greedily.
+
+        Returns:
+            The action, and the state.
+        """
 
 
 class Recorder(Protocol):
     """The open episodes of one or several environments, a lane for each."""
 
     def begin(self, lane: int = 0) -> int:
-        """Open the next episode of a lane; returns its number, which decides its random numbers."""
+        """Open the next episode of a lane.
+
+        Args:
+            lane: The lane.
+
+        Returns:
+            The episode's number, which decides its random numbers.
+        """
 
     def act(self, observation: Any, lanes: Any = None) -> Any:
-        """Decide in every lane that has an open episode."""
+        """Decide in every lane that has an open episode.
+
+        Args:
+            observation: The observation, or the stack of them.
+            lanes: A mask of the lanes that act; None: all.
+
+        Returns:
+            The action, or the stack of them.
+        """
 
     def record(self, reward: Any, lanes: Any = None) -> None:
-        """Take the rewards of the decisions just made, and count the steps."""
+        """Take the rewards of the last decisions, and count the steps.
+
+        Args:
+            reward: The reward, or the stack of them.
+            lanes: A mask of the lanes that acted; None: all.
+        """
 
     def length(self, lane: int = 0) -> int:
-        """The number of steps of a lane's episode so far."""
+        """The number of steps of a lane's episode so far.
+
+        Args:
+            lane: The lane.
+
+        Returns:
+            The number.
+        """
 
     def total_reward(self, lane: int = 0) -> float:
-        """The sum of its rewards so far."""
+        """The sum of the rewards of a lane's episode so far.
+
+        Args:
+            lane: The lane.
+
+        Returns:
+            The sum.
+        """
 
     def finish(
         self, observation: Any, terminated: bool = True, lane: int = 0
     ) -> Mapping[str, float]:
-        """Learn from a lane's whole episode; returns counts that are summed up for the log."""
+        """Learn from a lane's whole episode.
+
+        Args:
+            observation: The episode's last observation.
+            terminated: Whether it ended, rather than being cut by a time limit.
+            lane: The lane.
+
+        Returns:
+            Counts that are summed up for the log.
+        """
 
 
 class Trained(Policy, Protocol):
@@ -51,13 +105,29 @@ class Trained(Policy, Protocol):
     logger: Logger
 
     def metrics(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        """Its own log entries: gauges, and ratios from the counts summed up since the last."""
+        """The agent's own entries of the log.
+
+        Args:
+            totals: The counts of the episodes since the last row.
+
+        Returns:
+            Values by name; None for what is not known.
+        """
 
     def gauges(self) -> dict[str, Any]:
-        """One or two numbers that a person wants to see all the time."""
+        """One or two numbers for the progress bar.
+
+        Returns:
+            Numbers by name.
+        """
 
     def save(self, path: str | PathLike[str], training: Mapping[str, Any] | None = None) -> None:
-        """Write the state at the last episode boundary; `training` is kept beside it."""
+        """Write the state at the last episode boundary.
+
+        Args:
+            path: The file.
+            training: JSON that is kept in the file for a resumed run.
+        """
 
 
 class Described(Trained, Protocol):
@@ -67,17 +137,33 @@ class Described(Trained, Protocol):
     seed: int
 
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON."""
+        """All settings, as JSON.
+
+        Returns:
+            The settings by name.
+        """
 
 
 class Agent(Described, Protocol):
     """What the training loop needs to train something."""
 
     def recorder(self, n_lanes: int, batched: bool) -> Recorder:
-        """What records the episodes of that many environments."""
+        """A recorder for the training loop.
+
+        Args:
+            n_lanes: The number of environments.
+            batched: Whether observations, rewards and actions are stacked.
+
+        Returns:
+            The recorder.
+        """
 
     def rewind(self) -> int:
-        """Give up open episodes; returns how many."""
+        """Drop open episodes.
+
+        Returns:
+            How many were dropped.
+        """
 
     def warm_up(self) -> None:
-        """Compile what will be called, so that no rate hides it."""
+        """Compile what training calls, so that no rate includes it."""

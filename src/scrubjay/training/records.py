@@ -10,7 +10,18 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
-    """One finished episode. `timestep` is the count of training steps when it was over."""
+    """One finished episode.
+
+    Attributes:
+        episode: Its number, from 0.
+        environment: The number of its environment.
+        timestep: The number of training steps when it ended.
+        length: Its number of steps.
+        total_reward: The sum of its rewards.
+        terminated: Whether it ended.
+        truncated: Whether it was cut by a time limit.
+        is_success: Whether it was solved; None where the environment does not say.
+    """
 
     episode: int
     environment: int
@@ -32,6 +43,9 @@ def success_of(info: Mapping[str, Any], success_key: str | None = None) -> bool 
         info: The info of an episode's last step.
         success_key: The entry that says so; by default "is_success", then "success". It may be any
             scalar or array; an array counts as solved if all its entries are true.
+
+    Returns:
+        True, False or None.
     """
     for key in (success_key,) if success_key is not None else SUCCESS_KEYS:
         if info.get(key) is not None:

@@ -40,10 +40,16 @@ PACKAGES = (
 
 
 class RunFolder:
-    """Opened with `create` for a new run, with `open` for one that exists.
+    """A run folder, opened with `create` for a new run or with `open` for one that exists.
 
     A run folder has one writer at a time. `create` and `open(..., for_writing=True)` take its lock,
     `close` releases it. Readers take none.
+
+    Args:
+        path: The folder.
+        manifest: The content of manifest.json.
+        config: The content of config.json.
+        lock: The folder's lock, if it is held.
     """
 
     def __init__(
@@ -65,6 +71,14 @@ class RunFolder:
         cls, path: str | PathLike[str], config: Mapping[str, Any], command: str = ""
     ) -> "RunFolder":
         """Start a new run; a folder that holds one already is left alone.
+
+        Args:
+            path: The folder.
+            config: The content of config.json.
+            command: The command that started the run.
+
+        Returns:
+            The folder, locked for writing.
 
         Raises:
             RunExistsError: If there is a run already.
@@ -96,11 +110,14 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: str | PathLike[str], for_writing: bool = False) -> "RunFolder":
-        """Open a run that exists, with clear errors for what is none.
+        """Open a run that exists.
 
         Args:
             path: The run folder.
-            for_writing: Whether to take the folder's lock, as whoever resumes the run must.
+            for_writing: Whether to take the folder's lock, which resuming a run requires.
+
+        Returns:
+            The folder.
 
         Raises:
             LockedError: If another process is writing to the folder, with `for_writing`.
@@ -144,13 +161,22 @@ class RunFolder:
             )
 
     def update(self, **fields: Any) -> None:
-        """Change entries of the manifest, atomically."""
+        """Change entries of the manifest, atomically.
+
+        Args:
+            **fields: The entries.
+        """
         self.lock()
         self.manifest.update(fields)
         write_json(self.path / "manifest.json", self.manifest)
 
     def restart(self, config: Mapping[str, Any], command: str = "") -> None:
-        """Drop all results and begin the run again from its start."""
+        """Remove all results and begin the run again from its start.
+
+        Args:
+            config: The content of config.json.
+            command: The command that started the run.
+        """
         self.lock()
         shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
         for table in self.tables.values():
@@ -167,17 +193,30 @@ class RunFolder:
         write_json(self.path / "manifest.json", self.manifest)
 
     def checkpoint(self, name: str, suffix: str = ".scrub") -> Path:
+        """The file of a checkpoint.
+
+        Args:
+            name: "last", "best" or "step-N".
+            suffix: Its suffix.
+
+        Returns:
+            The path, whether or not the file exists.
+        """
         return self.path / "checkpoints" / f"{name}{suffix}"
 
     def cut(self, timestep: int) -> None:
-        """Drop the rows after a timestep from all tables, or from none if one is damaged."""
+        """Remove the rows after a timestep from all tables, or from none if one is damaged.
+
+        Args:
+            timestep: The timestep of the last rows that are kept.
+        """
         self.lock()
         kept = {table: table.rows_until(timestep) for table in self.tables.values()}
         for table, rows in kept.items():
             table.replace(rows)
 
     def sync(self) -> None:
-        """Everything written so far is on the disk afterwards."""
+        """Write everything to the disk."""
         for table in self.tables.values():
             table.flush(sync=True)
 
@@ -207,15 +246,15 @@ class RunFolder:
     def _remove_start(self) -> None:
         for name in ("manifest.json", "config.json", "command.txt"):
             (self.path / name).unlink(missing_ok=True)
-        with suppress(OSError):  # not empty: somebody else's files
+        with suppress(OSError):  # not empty: it has other files
             (self.path / "checkpoints").rmdir()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        # training closes the folder itself, whatever happens in it: an error that finds it open
-        # came before training began
+        # training closes the folder itself, also on errors: if it is still open, the error
+        # happened before training began
         if kind is None:
             self.close()
         else:

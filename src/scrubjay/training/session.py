@@ -1,9 +1,9 @@
-"""One training as an observer sees it: what is due when, and what is written down.
+"""One training as seen from outside: what is due when, and what is recorded.
 
 The loop (or a callback inside Stable-Baselines3's loop) reports episodes and steps; the session
 evaluates, logs, saves and shows. It never changes what is learned.
 
-What is due at a step happens at that step exactly, in the middle of an episode if need be; what is
+What is due at a step happens at that step exactly, within an episode if necessary; what is
 saved is the last episode boundary. Rows past a checkpoint are cut when a run resumes, and written
 again, the same.
 """
@@ -37,7 +37,15 @@ NEVER = 2**62
 
 @dataclass(frozen=True)
 class Plan:
-    """How often things happen, in steps; 0 means never."""
+    """How often things happen, in steps; 0 means never.
+
+    Attributes:
+        eval_freq: Steps between evaluations.
+        log_freq: Steps between rows of the tables.
+        checkpoint_freq: Steps between checkpoints.
+        checkpoint_steps: Steps whose checkpoints are kept for good.
+        tensorboard: Whether TensorBoard's files are written into the run folder.
+    """
 
     eval_freq: int = 0
     log_freq: int = 1000
@@ -72,7 +80,23 @@ class Timer:
 
 
 class Session:
-    """Watches one training; `next_event` is the step at which `handle_events` must be called."""
+    """Observes one training: evaluates, logs, saves and shows.
+
+    `next_event` is the step at which `handle_events` must be called.
+
+    Args:
+        agent: What is trained.
+        plan: How often things happen.
+        folder: The run folder, if there is one.
+        evaluator: Runs the evaluations, if there are any.
+        progress: Shows the progress.
+        done: Returns how much of the budget is spent.
+        should_stop: Returns whether the user wants to stop.
+        checkpoint_suffix: The suffix of checkpoints.
+        save_start: Whether to save a checkpoint before the first step.
+        outputs: Where the agent's logger writes during this training.
+        log_interval: Episodes between the rows of those outputs; None: never.
+    """
 
     def __init__(
         self,
@@ -179,7 +203,11 @@ class Session:
         self._writes_rows = logger.has(EPISODES)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what a checkpoint kept."""
+        """Continue from what a checkpoint kept.
+
+        Args:
+            state: What the checkpoint kept; empty for a new run.
+        """
         if not state:
             return
         with self._starting():
@@ -190,7 +218,11 @@ class Session:
             self.first_greedy_success_step = found
 
     def compile(self, warm_up: Callable[[], None]) -> None:
-        """Compile before the clock of training runs."""
+        """Compile before the training time is measured.
+
+        Args:
+            warm_up: Compiles.
+        """
         with self._clock.compiling:
             warm_up()
 
@@ -206,6 +238,12 @@ class Session:
     # -- what is reported to it --------------------------------------------------------------
 
     def episode_finished(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
+        """Count an episode, and do what is due at its end.
+
+        Args:
+            record: The episode.
+            totals: The agent's own counts of it.
+        """
         self.statistics.add(record, totals)
         if self.folder:
             self.folder.tables["episodes"].append(_episode_row(record))
@@ -218,6 +256,7 @@ class Session:
                 self._write_row()
 
     def handle_events(self) -> None:
+        """Evaluate, save and show, as far as it is due at the agent's step."""
         timestep = self.agent.num_timesteps
         if timestep >= self._evaluations.next:
             self._evaluate()
@@ -230,7 +269,11 @@ class Session:
         self._plan_next_event()
 
     def close(self, status: str) -> None:
-        """The end, whatever its reason: the last checkpoint, the manifest, everything closed."""
+        """End the training: the last checkpoint, the manifest, everything closed.
+
+        Args:
+            status: "finished", "stopped", "interrupted" or "failed".
+        """
         try:
             if self.folder and status == "failed" and not self._begun:
                 self.folder.abandon()
@@ -294,10 +337,12 @@ class Session:
         )
 
     def _probe(self) -> None:
-        """One greedy episode after each training episode, from the first success to the first
-        greedy one: the distance between the two measures how fast a discovery is latched onto."""
-        latched = self.first_greedy_success_step is not None
-        if self.statistics.first_success_step is None or latched or self.evaluator is None:
+        """Run a greedy episode after each training episode between the first success of each kind.
+
+        The steps between the two measure how fast a discovery is learned.
+        """
+        found = self.first_greedy_success_step is not None
+        if self.statistics.first_success_step is None or found or self.evaluator is None:
             return
         try:
             with self._clock.evaluating:
@@ -326,7 +371,7 @@ class Session:
         times = self._clock.row(timestep)
         if self.folder:
             self.folder.tables["progress"].append(row)
-            # whoever watches the run (a sweep, a report) reads there how far it is
+            # a sweep and a report read there how far the run is
             self.folder.tables["progress"].flush()
             self.folder.tables["time"].append({"timestep": timestep, **times})
         logger, values = self.agent.logger, {**row, **times}
@@ -392,7 +437,7 @@ class Session:
 
 
 class RecordedOutput:
-    """Values that somebody recorded, in logged.csv of a run folder: a line for each."""
+    """Values recorded by callbacks, in logged.csv of a run folder: a line for each."""
 
     kind, rhythm = "csv", "recorded"
 

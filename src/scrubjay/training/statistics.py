@@ -21,6 +21,7 @@ class Statistics:
         """Whether the environment says if an episode was solved; None before the first episode."""
 
     def add(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
+        """Count an episode, with the agent's own counts of it."""
         success = None if record.is_success is None else float(record.is_success)
         self.episodes.append((record.total_reward, record.length, success))
         self.totals.update(totals)
@@ -30,6 +31,7 @@ class Statistics:
 
     @property
     def success_rate(self) -> float | None:
+        """The share of solved episodes; None if none says whether it was."""
         known = [success for _, _, success in self.episodes if success is not None]
         return fmean(known) if known else None
 
@@ -42,6 +44,7 @@ class Statistics:
         }
 
     def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
         return {
             "episodes": [list(episode) for episode in self.episodes],
             "totals": dict(self.totals),
@@ -50,6 +53,7 @@ class Statistics:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from what a checkpoint kept."""
         self.episodes.extend((r, n, success) for r, n, success in state["episodes"])
         self.totals.update(state["totals"])
         self.first_success_step = state["first_success_step"]

@@ -164,9 +164,7 @@ def read_columns(path: Path) -> tuple[Columns, list[str]]:
 def column(columns: Columns, name: str, path: Path) -> npt.NDArray[np.float64]:
     """A column of the file at `path` that must be there."""
     if name not in columns:
-        raise RunFolderError(
-            f"{path}: a column {name!r} was expected, there are {', '.join(columns)}"
-        )
+        raise RunFolderError(f"{path}: expected a column {name!r}, got {', '.join(columns)}")
     return columns[name]
 
 
@@ -212,7 +210,7 @@ def _read(path: Path) -> str:
 def _numbers(path: Path, line: int, header: list[str], fields: list[str]) -> list[float]:
     if len(fields) != len(header):
         raise RunFolderError(
-            f"{path}, line {line}: {len(header)} fields were expected, {len(fields)} came; "
+            f"{path}, line {line}: expected {len(header)} fields, got {len(fields)}; "
             "the file is damaged"
         )
     return [_number(path, line, text) for text in fields]
@@ -226,7 +224,7 @@ def _number(path: Path, line: int, text: str) -> float:
         return float(word)
     except ValueError:
         raise RunFolderError(
-            f"{path}, line {line}: a number was expected, {text!r} came; the file is damaged"
+            f"{path}, line {line}: expected a number, got {text!r}; the file is damaged"
         ) from None
 
 

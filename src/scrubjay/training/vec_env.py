@@ -108,7 +108,7 @@ class VecEnvironment:
             return self._reset_each(lanes, seeds, observations), None
         if not self._dones[list(lanes)].all():
             raise ValueError(
-                f"{type(self.env).__name__} cannot begin a single lane's episode anew: wrap each "
+                f"{type(self.env).__name__} cannot reset a single lane: wrap each "
                 "of its environments in gymnasium.wrappers.TimeLimit instead of giving "
                 "max_episode_steps"
             )

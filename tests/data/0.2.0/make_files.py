@@ -6,6 +6,7 @@
 """
 
 import contextlib
+import importlib.metadata
 import io
 import json
 import os
@@ -79,8 +80,6 @@ def make_killed_run() -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         status = json.loads(Path("killed/cec/manifest.json").read_text(encoding="utf-8"))["status"]
-    for name in ("run.lock", "owner.json"):
-        Path("killed/cec", name).unlink(missing_ok=True)
 
 
 def make_memory() -> None:
@@ -153,14 +152,18 @@ def evaluation(run: Path) -> str:
 
 
 def main() -> None:
-    if __version__ != VERSION:
-        raise SystemExit(f"expected scrubjay {VERSION}, got {__version__}")
+    for found in (__version__, importlib.metadata.version("scrubjay")):
+        if found != VERSION:
+            raise SystemExit(f"expected scrubjay {VERSION}, got {found}; run pip install -e .")
     os.chdir(HERE)  # so that files contain relative paths only
     for name in ("runs", "killed", "agents"):
         shutil.rmtree(name, ignore_errors=True)
         Path(name).mkdir()
     make_runs()
     make_killed_run()
+    for name in ("run.lock", "owner.json"):  # of processes that have ended
+        for path in Path.cwd().rglob(name):
+            path.unlink()
     make_memory()
     expected: dict[str, Any] = {"agents": {}, "runs": {}}
     for name, agent in make_agents().items():

@@ -121,6 +121,7 @@ class Budget:
         return name if self.steps is None else f"{name}-{self.steps}"
 
     def steps_on(self, task: str) -> int:
+        """Training steps on a task."""
         if self.steps is not None:
             return self.steps
         return QUICK_STEPS[task] if self.quick else PAPER_STEPS
@@ -162,6 +163,7 @@ def run_config(method: str, task: str, seed: int, budget: Budget) -> RunConfig:
 
 
 def paper_name(task: str) -> str:
+    """A task's name in the paper."""
     return next(entry.paper_name for entry in TASKS if entry.name == task)
 
 

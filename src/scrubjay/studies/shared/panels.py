@@ -88,15 +88,15 @@ def draw_tasks(table: Table, tasks: Sequence[str], band: str = BANDS[0]) -> "Fig
     curves = curves_of(table.rows)
     panels = {task: [c for c in curves if short_task(c.task) == task] for task in tasks}
     panels = {task: found for task, found in panels.items() if found}
+    labels = list(dict.fromkeys(curve.label for curve in curves))
     papers = papers_of(table)
     drawing = learning_curves(
         {paper_name(task): found for task, found in panels.items()},
         band,
         columns=2,
         notes=[*([PAPER_SOURCE] if papers else []), *table.notes],
-        marks=[paper_mark()] if papers else [],
+        marks=_paper_marks(papers, labels),
     )
-    labels = list(dict.fromkeys(curve.label for curve in curves))
     for axes, task in zip(drawing.figure.axes, panels, strict=False):
         scale(axes, task)
         draw_papers(axes, [row for row in papers if short_task(str(row["task"])) == task], labels)
@@ -125,6 +125,18 @@ def draw_papers(axes: "Axes", rows: Sequence[Row], labels: Sequence[str]) -> Non
             fmt="D", color=colour, markersize=5, markeredgecolor=colour, markerfacecolor="white",
             elinewidth=1.2, capsize=2, clip_on=False, zorder=5,
         )  # fmt: skip
+
+
+def _paper_marks(papers: Sequence[Row], labels: Sequence[str]) -> list["Line2D"]:
+    """Diamonds of the legend: one for all methods that are drawn, one for each that is not."""
+    if not papers:
+        return []
+    others = dict.fromkeys(str(row["method"]) for row in papers if row["method"] not in labels)
+    look = {"marker": "D", "markersize": 5, "markerfacecolor": "white"}
+    return [
+        paper_mark(),
+        *(mark(f"{name}, paper only", color=colour_of(name, labels), **look) for name in others),
+    ]
 
 
 def paper_mark() -> "Line2D":

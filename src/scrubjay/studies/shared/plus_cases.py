@@ -58,9 +58,11 @@ class Arm:
     tasks: tuple[str, ...] = ()
 
     def suits(self, case: Case) -> bool:
+        """Whether it is run on a case."""
         return not self.tasks or case.task in self.tasks
 
     def config(self, case: Case, seed: int) -> RunConfig:
+        """The run of a case and seed."""
         return RunConfig(
             agent=self.agent,
             task=case.task,

@@ -43,7 +43,7 @@ class Workspace:
         ]
 
     def group(self, method: str, task: str) -> Group | None:
-        """All finished runs of a method on a task that exist, whoever ran them."""
+        """All finished runs of a method on a task, or None if there are none."""
         folder = folder_of(self.root, run_config(method, task, 0, self.budget)).parent
         return self.runs_in(folder, METHODS[method].label)
 
@@ -116,6 +116,7 @@ class Workspace:
         return written
 
     def tell(self, paths: list[Path]) -> list[Path]:
+        """Print what was written, and return it."""
         print(f"written: {paths[0]} ({', '.join(path.suffix for path in paths)})", flush=True)
         return paths
 
@@ -126,6 +127,7 @@ class Workspace:
             print(text, file=sys.stderr, flush=True)
 
     def nothing(self, name: str) -> RunError:
+        """The error of a study without runs."""
         return RunError(
             f"{name} has nothing to draw: expected finished runs of it in {self.root}, got none; "
             f"run `scrubjay reproduce {name} --agents cec`, or name their folder with --runs"
