@@ -138,3 +138,33 @@ def query_keys(
         for j in range(count, k):
             rows[i, j], distances[i, j] = -1, np.inf
     return -1
+
+
+# ---------------------------------------------------------------- several memories at once
+
+
+@compiled(nogil=True)
+def find_in_tables(
+    tables: tuple[IndexArrays, ...],
+    key: Singles,
+    k: int,
+    radius: float,
+    rows: Ints,
+    distances: Floats,
+    counts: Ints,
+) -> None:
+    """Search several indexes for one key, and fill row t of the results from index t.
+
+    If an index has exactly this key, that row is its only answer, with distance 0. `distances` are
+    squared; entries beyond `counts` are not changed. It may be called from compiled code; a tuple
+    of another length is compiled once more.
+    """
+    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    for t in range(len(tables)):
+        rows[t, 0] = index_find(tables[t], key)
+        if rows[t, 0] >= 0:
+            distances[t, 0], counts[t] = 0.0, 1
+        else:
+            counts[t] = index_search(
+                tables[t], key, k, radius, rows[t], distances[t], places, bounds
+            )

@@ -37,7 +37,7 @@ FAST = {*ANY_ORDER, "nnan"}
 """Numbers here may be infinite, but never NaN."""
 
 STRIDE = 16
-"""A search visits each 16th block first, to find near rows early."""
+"""A search visits each 16th block first, to find near rows early, then the others in order."""
 
 LARGEST_CODE, ROOM = 127, 1.25
 """The largest code, and how much farther than its rows the codes of a block reach (as a factor)."""
@@ -69,16 +69,16 @@ def scan_search(
     codes = scan.nodes.view(np.int8)
     n_blocks = -(-int(scan.nodes[0, END]) // LANES)
     local, sums = np.zeros(codes.shape[1] // LANES, np.float32), np.empty(LANES, np.float32)
-    count = 0
-    for first in range(min(STRIDE, n_blocks)):
-        for block in range(first, n_blocks, STRIDE):
-            if count == k:
-                worst = distances[k - 1]
-            limit = code_limit(scan.boxes[block], len(key), worst)
-            if is_near(codes[1 + block], scan.boxes[block], key, limit, local, sums):
-                count = search_block(
-                    scan, block, key, k, worst, limit, sums, count, rows, distances
-                )
+    count, sample = 0, -(-n_blocks // STRIDE)
+    for turn in range(sample + n_blocks):
+        block = STRIDE * turn if turn < sample else turn - sample
+        if turn >= sample and block % STRIDE == 0:
+            continue
+        if count == k:
+            worst = distances[k - 1]
+        limit = code_limit(scan.boxes[block], len(key), worst)
+        if is_near(codes[1 + block], scan.boxes[block], key, limit, local, sums):
+            count = search_block(scan, block, key, k, worst, limit, sums, count, rows, distances)
     return count
 
 
