@@ -13,8 +13,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from naive_mfec import NaiveMFEC
+
 from scrubjay import CEC, MFEC, LinearSchedule, RandomProjection
 from scrubjay.agents import Spaces
 from scrubjay.agents.mfec import PRESETS, preset

@@ -99,7 +99,8 @@ def estimate(
     total = 0.0
     for i in range(found):
         total += np.float64(values[rows[i]])
-    return total / found
+    mean: float = total / found
+    return mean
 
 
 @compiled()
@@ -302,8 +303,8 @@ ATARI_SIZE, ATARI_DIM = 84, 64  # the paper's frames and keys
 SMALL_DIM = 8  # of pictures that are smaller than a screen
 ATARI_GAMES = ("mspacman", "qbert", "frostbite", "hero", "riverraid", "spaceinvaders")
 
-PAPER = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
-DEFAULT = {
+PAPER: dict[str, Any] = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
+DEFAULT: dict[str, dict[str, Any]] = {
     "atari": {**PAPER, "epsilon": (1.0, 0.005, 10_000)},
     "minatar": {"n_neighbors": 3, "gamma": 0.99, "epsilon": (1.0, 0.005, 20_000)},
     "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
