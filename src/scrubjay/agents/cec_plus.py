@@ -491,15 +491,16 @@ class CECPlus(MemoryAgent):
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory; a threshold of 0 stands for one that is measured on the first episodes."""
         measured = self.distance_threshold == "step"
-        memory = EpisodicMemory(
-            self.embedding.key_dim,
-            capacity=self.capacity,
-            distance_threshold=0.0 if measured else self.distance_threshold,
-            columns={"action": self.codec.size},
-            recency=self.recency,
-            index="kdtree",
-        )
-        return {"memory": memory}
+        return {
+            "memory": EpisodicMemory(
+                self.embedding.key_dim,
+                capacity=self.capacity,
+                distance_threshold=0.0 if measured else self.distance_threshold,
+                columns={"action": self.codec.size},
+                recency=self.recency,
+                index="kdtree",
+            )
+        }
 
     def memory_changed(self) -> None:
         memory = self.memory
