@@ -1,6 +1,7 @@
 """Shared by all tests: nothing here needs a display."""
 
 import os
+import secrets
 
 import pytest
 
@@ -8,6 +9,14 @@ from run_folders import write_run
 
 os.environ.setdefault("MUJOCO_GL", "egl")
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fixed_seeds():
+    """Agents that are given no seed get 0, so that every run of the tests is the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "randbelow", lambda bound: 0)  # noqa: ARG005
+        yield
 
 
 @pytest.fixture
