@@ -16,7 +16,7 @@ RADIUS = 0.1
 
 def filled_memory(n: int, dim: int) -> EpisodicMemory:
     """A memory at capacity n, filled by writing."""
-    memory = EpisodicMemory(dim, capacity=n)
+    memory = EpisodicMemory(dim, capacity=n, index="kdtree")  # as CEC does
     memory.write_many(random_walk(n, dim, 1), np.zeros(n), action=np.zeros((n, 2)))
     return memory
 

@@ -12,6 +12,9 @@ def squared(a, b):
     return total
 
 
+BLEND_RATE = 0.25
+
+
 class NaiveMemory:
     def __init__(self, capacity, threshold, rule, recency):
         self.capacity, self.threshold, self.rule, self.recency = capacity, threshold, rule, recency
@@ -31,11 +34,16 @@ class NaiveMemory:
         return self.add(key, value, payload)
 
     def replace(self, row, key, value, payload):
-        better = value > self.values[row]
-        if self.recency == "hit" or (self.recency == "write" and better):
+        old = self.values[row]
+        if self.rule == "blend":
+            value = np.float32(float(old) + BLEND_RATE * (float(value) - float(old)))
+        changes = self.rule == "blend" or value > old
+        if self.recency == "hit" or (self.recency == "write" and changes):
             self.touch([row])
-        if not better:
+        if not changes:
             return row, 2
+        if self.rule in ("max", "blend"):
+            key = self.keys[row]
         self.put(row, key, value, payload)
         return row, 1
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from naive import NaiveMemory
+from naive import BLEND_RATE, NaiveMemory
 
 from scrubjay.memory import EpisodicMemory, Outcome
 
@@ -24,12 +24,13 @@ class MemoryMachine(RuleBasedStateMachine):
         dim=st.sampled_from([1, 1, 2, 3, 4, 5, 24, 37]),
         capacity=st.sampled_from([1, 2, 7, 40, 150, 400]),
         threshold=st.sampled_from([0.0, 0.5, 1.0, 1.5]),
-        rule_name=st.sampled_from(["replace_if_better", "replace_if_better", "append"]),
+        rule_name=st.sampled_from(["replace_if_better", "append", "max", "blend"]),
         recency=st.sampled_from(["write", "hit", "never"]),
         grid=st.sampled_from([1, 2, 3, 4, 30, None]),
+        index=st.sampled_from(["kdtree", "scan"]),
     )
-    def start(self, dim, capacity, threshold, rule_name, recency, grid):
-        self.dim, self.grid = dim, grid
+    def start(self, dim, capacity, threshold, rule_name, recency, grid, index):
+        self.dim, self.grid, self.index = dim, grid, index
         self.memory = EpisodicMemory(
             dim,
             capacity=capacity,
@@ -37,15 +38,17 @@ class MemoryMachine(RuleBasedStateMachine):
             columns={"action": 2, "count": ((), np.int16)},
             rule=rule_name,
             recency=recency,
+            index=index,
+            blend_rate=BLEND_RATE,
         )
         self.naive = NaiveMemory(capacity, threshold, rule_name, recency)
 
     def draw(self, rng, n):
         """Keys, values (multiples of 1/4) and a payload that tells every write apart."""
         if self.grid is None:
-            keys = rng.normal(size=(n, self.dim)) * rng.choice([0.3, 1.0, 1e4])
+            keys = rng.normal(size=(n, self.dim)) * rng.choice([1e-30, 0.3, 1.0, 1e4, 1e36])
         else:
-            keys = rng.integers(0, self.grid, (n, self.dim)) * 0.5
+            keys = rng.integers(0, self.grid, (n, self.dim)) * rng.choice([0.5, -0.5])
         return keys, rng.integers(0, 9, n) * 0.25, rng.normal(size=(n, 2))
 
     def columns(self, payload):
@@ -141,7 +144,8 @@ class MemoryMachine(RuleBasedStateMachine):
         if way == "file":
             with tempfile.TemporaryDirectory() as folder:
                 before.save(Path(folder) / "memory.scrub")
-                self.memory = EpisodicMemory.load(Path(folder) / "memory.scrub")
+                path = Path(folder) / "memory.scrub"
+                self.memory = EpisodicMemory.load(path, index=self.index)
         elif way == "copy":
             self.memory = before.copy()
         elif way == "deepcopy":
@@ -153,6 +157,7 @@ class MemoryMachine(RuleBasedStateMachine):
             data = pickle.dumps(before, 5, buffer_callback=buffers.append)
             self.memory = pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers])
         assert self.memory.digest() == digest
+        assert self.memory.index.name == self.index
         if way not in ("copy", "deepcopy"):
             # a file is of an episode's end, when no one asks for older writes
             self.naive.written = list(self.naive.stamps)
@@ -186,13 +191,16 @@ TestMemory = MemoryMachine.TestCase
 
 
 @pytest.mark.parametrize("recency", ["write", "hit", "never"])
-@pytest.mark.parametrize("rule_name", ["replace_if_better", "append"])
-@pytest.mark.parametrize(("dim", "grid", "capacity"), [(1, 40, 30), (2, 6, 70), (4, 3, 150)])
-def test_long_runs(recency, rule_name, dim, grid, capacity):
+@pytest.mark.parametrize("rule_name", ["replace_if_better", "append", "max", "blend"])
+@pytest.mark.parametrize(
+    ("dim", "grid", "capacity", "index"),
+    [(1, 40, 30, "kdtree"), (2, 6, 70, "scan"), (4, 3, 150, "kdtree"), (24, 2, 150, "scan")],
+)
+def test_long_runs(recency, rule_name, dim, grid, capacity, index):
     """The machine again, seeded and where hits and evictions mix."""
     rng = np.random.default_rng([dim, capacity])
     machine = MemoryMachine()
-    machine.start(dim, capacity, 0.5, rule_name, recency, grid)
+    machine.start(dim, capacity, 0.5, rule_name, recency, grid, index)
     for _ in range(30):
         seed = int(rng.integers(2**32))
         machine.write(seed, None)

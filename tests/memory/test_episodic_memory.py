@@ -189,7 +189,7 @@ def test_bytes_per_row(dim, columns):
         if len(memory) > 500:
             assert memory.nbytes <= 2 * 2.5 * needed * len(memory)
     assert memory.nbytes <= 2.5 * needed * n
-    arrays = [*memory.tree.arrays, *memory.table]
+    arrays = [*memory.index.arrays, *memory.table]
     assert 0 <= memory.nbytes - sum(array.nbytes for array in arrays) < 300
 
 

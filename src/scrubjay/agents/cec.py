@@ -210,6 +210,7 @@ class CEC(MemoryAgent):
             distance_threshold=self.distance_threshold,
             columns={"action": self.codec.size},
             recency=self.recency,
+            index="kdtree",
         )
         return {"memory": memory}
 

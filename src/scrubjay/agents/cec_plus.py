@@ -497,6 +497,7 @@ class CECPlus(MemoryAgent):
             distance_threshold=0.0 if measured else self.distance_threshold,
             columns={"action": self.codec.size},
             recency=self.recency,
+            index="kdtree",
         )
         return {"memory": memory}
 

@@ -31,6 +31,7 @@ class StaleIndexCEC(CEC):
             columns={"action": self.codec.size},
             rule="append",
             recency="never",
+            index="kdtree",
         )
         return {"memory": memory}
 

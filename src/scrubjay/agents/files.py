@@ -223,7 +223,9 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
         raise ArchiveError("environments are numbered from 0")
     agent.embedding.restore(_below(arrays, "embedding/"))
     memories = {
-        name: EpisodicMemory.from_state(config, _below(arrays, f"memories/{name}/"))
+        name: EpisodicMemory.from_state(
+            config, _below(arrays, f"memories/{name}/"), _index_name(agent, name)
+        )
         for name, config in manifest["memories"].items()
     }
     held = _split(_below(arrays, "held/"), agent.flattener.size, agent.codec)
@@ -233,6 +235,11 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
     agent.memories = {name: memories[name] for name in agent.memories}
     agent.held = held
     agent.memory_changed()
+
+
+def _index_name(agent: "MemoryAgent", name: str) -> str:
+    """How the agent finds the rows of a memory, which a file does not contain."""
+    return agent.memories[name].index_name if name in agent.memories else "auto"
 
 
 def _check_memories(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.memory.tree_arrays import NO_ROW
+from scrubjay.memory.index_arrays import NO_ROW
 
 
 def one_key(array: npt.NDArray[Any], key_dim: int) -> npt.NDArray[np.float64]:
@@ -73,6 +73,14 @@ def not_negative(name: str, value: float) -> float:
         number = math.nan
     if not number >= 0.0:
         raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+    return number
+
+
+def fraction(name: str, value: float) -> float:
+    """Return a number above 0 and at most 1."""
+    number = not_negative(name, value)
+    if not 0.0 < number <= 1.0:
+        raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
     return number
 
 

@@ -15,6 +15,7 @@ from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
 from scrubjay.memory.checks import (
     check,
     check_shapes,
+    fraction,
     key_matrix,
     not_finite,
     not_negative,
@@ -26,14 +27,12 @@ from scrubjay.memory.checks import (
     row_count,
     vector,
 )
-from scrubjay.memory.kdtree import FIRST_ROWS, KDTree, Nearest, Neighbors
+from scrubjay.memory.index import FIRST_ROWS, Index, Nearest, Neighbors
+from scrubjay.memory.indexes import AUTO, NAMES, index_type
+from scrubjay.memory.kdtree import KDTree
 from scrubjay.memory.table import (
     CLOCK,
     N_ROWS,
-    NEWER,
-    NEWEST,
-    OLDER,
-    OLDEST,
     ColumnSpec,
     columns_of,
     copied_table,
@@ -43,6 +42,7 @@ from scrubjay.memory.table import (
     grown_table,
     record_type,
 )
+from scrubjay.memory.table_state import check_table, restore_table
 from scrubjay.memory.writing import (
     APPEND,
     BAD_KEY,
@@ -57,6 +57,7 @@ from scrubjay.memory.writing import (
     recency_order,
     set_row_values,
     touch_rows,
+    value_on_hit,
     write_rows,
 )
 
@@ -86,10 +87,16 @@ class EpisodicMemory:
         columns: The payload: for each column a length, a shape or (shape, dtype), float32 by
             default.
         rule: What a hit does. "replace_if_better": a higher value replaces the whole row, including
-            its key. "append": there are no hits, every write adds a row.
+            its key. "max": a higher value replaces value and columns, the key stays. "blend": the
+            value moves by `blend_rate` of the difference towards the new one, the columns are
+            replaced, the key stays. "append": there are no hits, every write adds a row.
         recency: What makes a row recent, besides being added. "write": being replaced. "hit": every
             hit, even if the row is kept. "never": nothing, first in, first out. `touch` makes rows
             recent in all cases.
+        index: How rows are found: "kdtree", for few dimensions or small radii; "scan", for many
+            dimensions; "auto" chooses the scan above 8 dimensions if `distance_threshold` is 0.
+            All give the same answers, so files do not contain it.
+        blend_rate: Part of the difference by which "blend" changes a value, above 0, at most 1.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -105,6 +112,8 @@ class EpisodicMemory:
         columns: Mapping[str, ColumnSpec] = TWO_ACTIONS,
         rule: str = "replace_if_better",
         recency: str = "write",
+        index: str = AUTO,
+        blend_rate: float = 0.1,
     ) -> None:
         self.key_dim = positive_int("key_dim", key_dim)
         self.capacity = row_count(positive_int("capacity", capacity))
@@ -113,16 +122,19 @@ class EpisodicMemory:
             raise ValueError("distance_threshold must be finite, got inf: all writes would be hits")
         self.rule = one_of("rule", rule, RULES)
         self.recency = one_of("recency", recency, RECENCIES)
+        self.blend_rate = fraction("blend_rate", blend_rate)
+        self.index_name = one_of("index", index, NAMES)
         self._record = record_type(columns)
         self._exponents = exponent_masks(self._record)
         n_rows = min(self.capacity, FIRST_ROWS)
-        self.tree = KDTree(self.key_dim, n_rows)
+        kind = index_type(index, self.key_dim, self.distance_threshold)
+        self.index: Index = kind(self.key_dim, n_rows)
         self.table = empty_table(self._record, n_rows)
         self._prepare()
 
     def _prepare(self) -> None:
         """Prepare the codes of rule and recency, and the buffers of a single write."""
-        self._codes = RULES.index(self.rule), RECENCIES.index(self.recency)
+        self._codes = RULES.index(self.rule), self.blend_rate, RECENCIES.index(self.recency)
         self._one_record = np.zeros((1, self._record.itemsize), np.uint8)
         one = columns_of(self._record, self._one_record)
         self._one_columns = {name: column[0, ...] for name, column in one.items()}
@@ -142,6 +154,20 @@ class EpisodicMemory:
         )
 
     @property
+    def tree(self) -> KDTree:
+        """The kd-tree, for compiled code that is written for it.
+
+        Raises:
+            TypeError: If the memory has another index.
+        """
+        if not isinstance(self.index, KDTree):
+            raise TypeError(
+                f'expected a memory with index="kdtree", got index={self.index_name!r}, which is a '
+                f'{self.index.name} here; create the memory with index="kdtree"'
+            )
+        return self.index
+
+    @property
     def clock(self) -> int:
         """Number of changes so far, which is the highest stamp."""
         return self.table.counters.item(CLOCK)
@@ -149,7 +175,7 @@ class EpisodicMemory:
     @property
     def keys(self) -> npt.NDArray[np.float32]:
         """The key of each row, of shape (n, D)."""
-        return read_only(self.tree.arrays.keys[: len(self)])
+        return read_only(self.index.arrays.keys[: len(self)])
 
     @property
     def values(self) -> npt.NDArray[np.float32]:
@@ -207,7 +233,7 @@ class EpisodicMemory:
     def nbytes(self) -> int:
         """Size of all arrays in bytes."""
         one = (self._one_key, self._one_value, self._one_record, self._one_row, self._one_outcome)
-        return self.tree.nbytes + sum(a.nbytes for a in (*self.table, *one, self._exponents))
+        return self.index.nbytes + sum(a.nbytes for a in (*self.table, *one, self._exponents))
 
     # ------------------------------------------------------------ reading
 
@@ -223,7 +249,7 @@ class EpisodicMemory:
         Raises:
             ValueError: If the memory is empty, or the key has a wrong shape or is not finite.
         """
-        return self.tree.nearest(key)
+        return self.index.nearest(key)
 
     def neighbors(self, key: npt.ArrayLike, k: int, radius: float = math.inf) -> Neighbors:
         """Find the k nearest rows within a radius.
@@ -241,7 +267,7 @@ class EpisodicMemory:
             TypeError: If `k` is not a whole number, or the key does not contain numbers.
             ValueError: If `k` or `radius` is out of range, or a key is not finite.
         """
-        return self.tree.query(key, k, radius)
+        return self.index.query(key, k, radius)
 
     # ------------------------------------------------------------ writing
 
@@ -351,7 +377,8 @@ class EpisodicMemory:
         """Write tuples that are all looked up in the memory as it was before the call.
 
         The first published code of CEC did this. A tuple with a hit is compared with the current
-        state of the row, and replaces it if it is better; all others are added at the end.
+        state of the row, and changes it according to the rule (`append` replaces a row if the
+        tuple is better); all others are added at the end.
 
         Args:
             keys: One key in each row.
@@ -374,27 +401,30 @@ class EpisodicMemory:
         )
         if bad >= 0:
             raise self._not_finite(matrix, numbers, *divmod(bad, KINDS_OF_BAD))
-        rows = self.tree.query(matrix, 1, self.distance_threshold)[0][:, 0]
+        rows = self.index.query(matrix, 1, self.distance_threshold)[0][:, 0]
         outcomes = np.full(len(matrix), Outcome.ADDED, np.int8)
         for i in np.flatnonzero(rows >= 0):
-            outcomes[i] = self._replace_if_better(int(rows[i]), matrix[i], numbers[i], records[i])
+            outcomes[i] = self._hit(int(rows[i]), matrix[i], numbers[i], records[i])
         new = np.flatnonzero(rows < 0)
         added, kinds = np.empty(len(new), np.int64), np.empty(len(new), np.int8)
         self._write(matrix[new], numbers[new], records[new], None, False, added, kinds, APPEND)
         rows[new], outcomes[new] = added, kinds
         return rows, outcomes
 
-    def _replace_if_better(
+    def _hit(
         self, row: int, key: npt.NDArray[np.float64], value: float, record: npt.NDArray[np.uint8]
     ) -> Outcome:
-        better = np.float32(value) > self.table.values[row]
-        if self.recency == "hit" or (self.recency == "write" and better):
+        old = self.table.values[row]
+        new = value_on_hit(*self._codes[:2], old, np.float32(value))
+        changes = self.rule == "blend" or new > old
+        if self.recency == "hit" or (self.recency == "write" and changes):
             self.touch([row])
-        if not better:
+        if not changes:
             return Outcome.KEPT
-        self.tree.move(row, key)
+        if self.rule not in ("max", "blend"):
+            self.index.move(row, key)
         self.table.records[row] = record
-        self.set_values([row], [value])
+        self.set_values([row], [new])
         self.table.written[row] = self.clock
         return Outcome.REPLACED
 
@@ -436,16 +466,17 @@ class EpisodicMemory:
             threshold = self.distance_threshold
         else:
             threshold = not_negative("distance_threshold", threshold)
-        own_rule, recency = self._codes
+        own_rule, blend_rate, recency = self._codes
         rule = own_rule if rule is None else rule
         done = 0
         while True:
             done = write_rows(
-                *self.tree.arrays,
+                *self.index.arrays,
                 *self.table,
                 self.capacity,
                 threshold,
                 rule,
+                blend_rate,
                 recency,
                 keys,
                 values,
@@ -463,7 +494,7 @@ class EpisodicMemory:
             self._grow(min(self.capacity, 2 * len(self.table.values)))
 
     def _grow(self, n_rows: int) -> None:
-        self.tree.reserve(n_rows)
+        self.index.reserve(n_rows)
         self.table = grown_table(self.table, self._record, n_rows)
         find_extremes(self.table)
 
@@ -535,6 +566,8 @@ class EpisodicMemory:
             "recency": self.recency,
             "clock": self.clock,
         }
+        if self.rule == "blend":
+            config["blend_rate"] = self.blend_rate
         arrays: dict[str, npt.NDArray[Any]] = {
             "keys": self.keys,
             "values": self.values,
@@ -545,12 +578,18 @@ class EpisodicMemory:
         return config, arrays
 
     @classmethod
-    def from_state(cls, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+    def from_state(
+        cls,
+        config: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        index: str = AUTO,
+    ) -> Self:
         """Create a memory from a `state`.
 
         Args:
             config: The configuration.
             arrays: The arrays by name.
+            index: How rows are found, which is not part of a state.
 
         Returns:
             A memory with the same content and order.
@@ -568,7 +607,7 @@ class EpisodicMemory:
             check(type(options["distance_threshold"]) is not bool, "the threshold is no number")
             specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in columns.items()}
             check_shapes(options["key_dim"], specs, arrays)
-            memory = cls(**options, columns=specs)
+            memory = cls(**options, columns=specs, index=index)
             memory._restore(clock, arrays)
         except (
             ValueError,
@@ -590,33 +629,8 @@ class EpisodicMemory:
         check(np.isfinite(arrays["keys"]).all(), "keys are not finite")
         if n > len(self.table.values):
             self._grow(n)
-        self._restore_table(n, clock, arrays)
-        self.tree.rebuild(arrays["keys"])
-
-    def _restore_table(self, n: int, clock: int, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        targets: dict[str, npt.NDArray[Any]] = {
-            "values": self.table.values[:n],
-            "stamps": self.table.stamps[:n],
-        }
-        targets |= {f"columns/{name}": array[:n] for name, array in self.column_arrays.items()}
-        for name, target in targets.items():
-            source = arrays[name]
-            check(source.dtype == target.dtype, f"{name} has dtype {source.dtype}")
-            check(source.shape == target.shape, f"{name} has shape {source.shape}")
-            check(np.isfinite(source).all(), f"{name} has numbers that are not finite")
-            target[...] = source
-        stamps, order = arrays["stamps"], arrays["recency_order"]
-        check(order.dtype == np.int64, f"the recency order has dtype {order.dtype}")
-        check(len(np.unique(stamps)) == n, "stamps are not unique")
-        check(n == 0 or 1 <= stamps.min() <= stamps.max() <= clock, "stamps are beyond the clock")
-        check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is no permutation")
-        # files contain the state at the end of an episode: no open episode refers to earlier writes
-        self.table.written[:n] = stamps
-        ends = (int(order[0]), int(order[-1])) if n else (-1, -1)
-        self.table.links[order[1:], OLDER] = order[:-1]
-        self.table.links[order[:-1], NEWER] = order[1:]
-        self.table.counters[[N_ROWS, CLOCK, OLDEST, NEWEST]] = n, clock, *ends
-        find_extremes(self.table)
+        restore_table(self.table, self.column_arrays, n, clock, arrays)
+        self.index.rebuild(arrays["keys"])
 
     def digest(self) -> str:
         """Return a hash of content and order.
@@ -644,11 +658,12 @@ class EpisodicMemory:
         write_archive(path, {"kind": KIND, "memory": config}, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], index: str = AUTO) -> Self:
         """Read a file written by `save`.
 
         Args:
             path: The file.
+            index: How rows are found, which is not part of a file.
 
         Returns:
             A memory with the same content and order.
@@ -659,7 +674,7 @@ class EpisodicMemory:
         """
         manifest, arrays = read_archive(path, kind=KIND)
         try:
-            return cls.from_state(manifest["memory"], arrays)
+            return cls.from_state(manifest["memory"], arrays, index)
         except (ArchiveError, LookupError) as error:
             raise ArchiveError(f"cannot load {path}: {error}") from error
 
@@ -671,7 +686,7 @@ class EpisodicMemory:
         """
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.tree = self.tree.copy()
+        other.index = self.index.copy()
         other.table = copied_table(self.table)
         other._prepare()
         return other
@@ -679,31 +694,24 @@ class EpisodicMemory:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
-    def __getstate__(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        return self.state()
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], str]:
+        return *self.state(), self.index_name
 
-    def __setstate__(self, state: tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]) -> None:
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__dict__.update(type(self).from_state(*state).__dict__)
 
     def check_invariants(self) -> None:
-        """Check that tree, table and recency list are consistent.
+        """Check that index, table and recency list are consistent.
 
         Raises:
             AssertionError: If they are not.
         """
-        self.tree.check_invariants()
-        n, order = len(self), self.recency_order()
-        check(len(self.tree) == n, f"the tree has {len(self.tree)} rows, the table {n}")
-        check(all(row in self.tree for row in range(n)), "a row is not in the tree")
-        check(np.array_equal(np.sort(order), np.arange(n)), "the recency list is broken")
-        links = self.table.links
-        check(np.array_equal(links[order[1:], OLDER], order[:-1]), "the list back is broken")
-        ends = self.table.counters[[OLDEST, NEWEST]]
-        check(n == 0 or np.array_equal(ends, order[[0, -1]]), "the ends of the list are broken")
-        check(len(np.unique(self.stamps)) == n, "stamps are not unique")
-        check(n == 0 or self.stamps.max() <= self.clock, "a stamp is beyond the clock")
-        check((self.table.written[:n] <= self.stamps).all(), "a row was written after its stamp")
+        self.index.check_invariants()
+        n = len(self)
+        check(len(self.index) == n, f"the index has {len(self.index)} rows, the table {n}")
+        check(all(row in self.index for row in range(n)), "a row is not in the index")
         check(n <= self.capacity, "there are more rows than the capacity")
+        check_table(self.table, self.recency_order())
         found = (float(self.values.min()), float(self.values.max())) if n else (0.0, 0.0)
         check(self.value_range == found, f"value_range is {self.value_range}, not {found}")
 

@@ -44,22 +44,12 @@ Invariants (`check_invariants` tests each):
 5. Each node and leaf but number 0 is either in the tree or in its free list, once.
 """
 
-import math
-import operator
-from typing import Any, Self
-
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.memory.checks import (
-    check,
-    key_matrix,
-    not_finite,
-    not_negative,
-    one_key,
-    positive_int,
-    row_count,
-)
+from scrubjay.memory.checks import check
+from scrubjay.memory.index import Index
+from scrubjay.memory.index_arrays import SIZE
 from scrubjay.memory.tree_arrays import (
     BUCKET,
     CHILD,
@@ -68,44 +58,20 @@ from scrubjay.memory.tree_arrays import (
     FREE_NODE,
     HEAVY,
     LEAF_FILL,
-    NO_ROW,
-    SIZE,
     SPLIT_DIM,
     SPLIT_ROW,
     WHOLE,
     TreeArrays,
-    copied_tree,
     empty_tree,
     grown_tree,
 )
-from scrubjay.memory.tree_kernels import (
-    add_row,
-    build,
-    contains,
-    find_neighbors,
-    query_key,
-    query_keys,
-    rebuild,
-    remove_row,
-    take_apart,
-    tree_size,
-)
+from scrubjay.memory.tree_kernels import build, find_neighbors, take_apart, tree_size
 
 __all__ = ["KDTree", "TreeArrays", "find_neighbors", "tree_size"]
 
-Neighbors = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
-# (int, float) for one key, two arrays for a matrix of keys; the type of `key` does not tell which
-Nearest = tuple[Any, Any]
 
-FIRST_ROWS = 64
-"""Number of rows for which a new tree has room."""
-
-
-class KDTree:
-    """An exact, dynamic nearest-neighbour index of row ids and their keys.
-
-    Row ids are small numbers chosen by the caller; the arrays grow with the largest of them. Keys
-    are rounded to float32. Distances are Euclidean; ties go to the smaller row id.
+class KDTree(Index):
+    """The kd-tree as an index: fast in few dimensions, or if most rows are beyond the radius.
 
     Args:
         key_dim: Number of dimensions of a key.
@@ -116,33 +82,13 @@ class KDTree:
         ValueError: If an argument is less than 1.
     """
 
-    def __init__(self, key_dim: int, n_rows: int = FIRST_ROWS) -> None:
-        self.key_dim = positive_int("key_dim", key_dim)
-        self.arrays = empty_tree(self.key_dim, row_count(n_rows))
+    name = "kdtree"
 
-    @classmethod
-    def build(cls, keys: npt.ArrayLike) -> Self:
-        """Create a tree of many keys, which is faster than inserting them one by one.
+    def _empty(self, n_rows: int) -> TreeArrays:
+        return empty_tree(self.key_dim, n_rows)
 
-        Args:
-            keys: The keys of rows 0, 1, 2, ..., one in each row of a matrix.
-
-        Returns:
-            The tree.
-
-        Raises:
-            TypeError: If the keys are not numbers.
-            ValueError: If the keys are not a matrix, or not finite.
-        """
-        matrix = key_matrix(keys, None)
-        tree = cls(matrix.shape[1], max(len(matrix), 1))
-        with np.errstate(over="ignore"):
-            rounded = matrix.astype(np.float32)
-        bad = np.flatnonzero(~np.isfinite(rounded).all(axis=1))
-        if len(bad):
-            raise not_finite(matrix[bad[0]], f"key {bad[0]}")
-        tree.rebuild(rounded)
-        return tree
+    def _grown(self, n_rows: int) -> TreeArrays:
+        return grown_tree(self.arrays, n_rows)
 
     def rebuild(self, keys: npt.NDArray[np.float32]) -> None:
         """Replace all rows.
@@ -155,19 +101,6 @@ class KDTree:
         take_apart(self.arrays, 0, np.empty(len(self), np.int32))
         build(self.arrays, 0, np.arange(len(keys), dtype=np.int32))
 
-    def __len__(self) -> int:
-        return int(self.arrays.nodes[0, SIZE])
-
-    def __contains__(self, row: object) -> bool:
-        if not isinstance(row, int | np.integer) or not 0 <= row < len(self.arrays.keys):
-            return False
-        return bool(contains(self.arrays, int(row)))
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all arrays in bytes."""
-        return sum(array.nbytes for array in self.arrays)
-
     @property
     def depth(self) -> int:
         """Number of nodes on the longest path from the root to a leaf."""
@@ -175,145 +108,6 @@ class KDTree:
         while level := [int(c) for n in level if n > 0 for c in nodes[n, CHILD : CHILD + 2]]:
             depth += 1
         return depth
-
-    def reserve(self, n_rows: int) -> None:
-        """Make room for row ids below `n_rows`; replaces `arrays` if they have to grow.
-
-        Args:
-            n_rows: Number of rows.
-
-        Raises:
-            ValueError: If there are too many rows.
-        """
-        if n_rows > len(self.arrays.keys):
-            self.arrays = grown_tree(self.arrays, row_count(n_rows))
-
-    def insert(self, row: int, key: npt.ArrayLike) -> None:
-        """Add a row.
-
-        Args:
-            row: Id of a row that is not in the tree.
-            key: Its key.
-
-        Raises:
-            ValueError: If the row is already in the tree, or the key has a wrong shape or is not
-                finite.
-        """
-        row, rounded = self._new_row(row), self._rounded(key)
-        if row in self:
-            raise ValueError(f"row {row} is already in the tree; use move to change its key")
-        if row >= len(self.arrays.keys):
-            self.reserve(max(row + 1, min(2 * len(self.arrays.keys), NO_ROW - 1)))
-        self.arrays.keys[row] = rounded
-        rebuild(self.arrays, add_row(self.arrays, row))
-
-    def move(self, row: int, key: npt.ArrayLike) -> None:
-        """Change the key of a row.
-
-        Args:
-            row: Id of a row in the tree.
-            key: The new key.
-
-        Raises:
-            ValueError: If the row is not in the tree, or the key has a wrong shape or is not
-                finite.
-        """
-        row, rounded = self._row_here(row), self._rounded(key)
-        rebuild(self.arrays, remove_row(self.arrays, row))
-        self.arrays.keys[row] = rounded
-        rebuild(self.arrays, add_row(self.arrays, row))
-
-    def remove(self, row: int) -> None:
-        """Remove a row.
-
-        Args:
-            row: Id of a row in the tree.
-
-        Raises:
-            ValueError: If the row is not in the tree.
-        """
-        rebuild(self.arrays, remove_row(self.arrays, self._row_here(row)))
-
-    def key(self, row: int) -> npt.NDArray[np.float32]:
-        """Return the key of a row.
-
-        Args:
-            row: Id of a row in the tree.
-
-        Returns:
-            A copy of its key.
-
-        Raises:
-            ValueError: If the row is not in the tree.
-        """
-        key: npt.NDArray[np.float32] = self.arrays.keys[self._row_here(row)].copy()
-        return key
-
-    def nearest(self, key: npt.ArrayLike) -> Nearest:
-        """Find the nearest row.
-
-        Args:
-            key: One key, or a matrix with a key in each row.
-
-        Returns:
-            Row id and distance; two arrays if `key` is a matrix.
-
-        Raises:
-            ValueError: If the tree is empty, or the key has a wrong shape or is not finite.
-        """
-        if not len(self):
-            raise ValueError("expected at least one row, but nothing is stored yet; write first")
-        rows, distances = self.query(key, 1)
-        if np.ndim(rows) == 1:
-            return int(rows[0]), float(distances[0])
-        return rows[:, 0], distances[:, 0]
-
-    def query(self, key: npt.ArrayLike, k: int, radius: float = math.inf) -> Neighbors:
-        """Find the k nearest rows within a radius.
-
-        Args:
-            key: One key, or a matrix with a key in each row.
-            k: Maximum number of rows.
-            radius: Maximum distance.
-
-        Returns:
-            Row ids and distances, nearest first. For one key, arrays as long as there are such
-            rows; for a matrix of m keys, (m, k) arrays padded with row -1 and distance infinity.
-
-        Raises:
-            TypeError: If `k` is not a whole number, or the key does not contain numbers.
-            ValueError: If `k` or `radius` is out of range, or a key is not finite.
-        """
-        k, radius = positive_int("k", k), not_negative("radius", radius)
-        array = np.asarray(key)
-        if array.ndim == 1:
-            return self._query_one(one_key(array, self.key_dim), k, radius)
-        queries = key_matrix(array, self.key_dim)
-        rows, distances = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
-        bad = query_keys(*self.arrays, queries, k, radius, rows, distances)
-        if bad >= 0:
-            raise not_finite(queries[bad], f"key {bad}")
-        return rows, distances
-
-    def _query_one(self, key: npt.NDArray[np.float64], k: int, radius: float) -> Neighbors:
-        if k > FIRST_ROWS:
-            k = max(min(k, len(self)), 1)
-        rows, distances = np.empty(k, np.int64), np.empty(k)
-        count = query_key(*self.arrays, key, k, radius, rows, distances)
-        if count < 0:
-            raise not_finite(key)
-        return rows[:count], distances[:count]
-
-    def copy(self) -> Self:
-        """Return an independent copy.
-
-        Returns:
-            A tree with the same rows.
-        """
-        other = type(self).__new__(type(self))
-        other.key_dim = self.key_dim
-        other.arrays = copied_tree(self.arrays)
-        return other
 
     def check_invariants(self) -> None:
         """Check the invariants listed at the top of this file.
@@ -371,22 +165,3 @@ class KDTree:
             free.append(record)
             record = int(links[record])
         check(sorted(used + free) == list(range(len(links))), "a record is lost or used twice")
-
-    def _rounded(self, key: npt.ArrayLike) -> npt.NDArray[np.float32]:
-        exact = one_key(np.asarray(key), self.key_dim)
-        with np.errstate(over="ignore"):
-            rounded = exact.astype(np.float32)
-        if not np.isfinite(rounded).all():
-            raise not_finite(exact)
-        return rounded
-
-    def _new_row(self, row: int) -> int:
-        number = operator.index(row)
-        if not 0 <= number < NO_ROW - 1:
-            raise ValueError(f"a row id must be between 0 and 2^31 - 2, got {number}")
-        return number
-
-    def _row_here(self, row: int) -> int:
-        if row not in self:
-            raise ValueError(f"row {row} is not in the tree; use insert to add it")
-        return int(row)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.memory.tree_arrays import fill_front
+from scrubjay.memory.index_arrays import fill_front
 from scrubjay.memory.tree_kernels import round_key
 
 ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
@@ -36,7 +36,7 @@ OLDER, NEWER = 0, 1
 
 
 class TableArrays(NamedTuple):
-    """All arrays of a memory except those of its tree."""
+    """All arrays of a memory except those of its index."""
 
     values: npt.NDArray[np.float32]
     """(rows,): the stored return of each row."""

@@ -3,11 +3,10 @@
 `kdtree.py` explains the tree; this file defines its layout for the compiled functions.
 """
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
-
 import numpy as np
 import numpy.typing as npt
+
+from scrubjay.memory.index_arrays import NO_ROW, NODE_WIDTH, SIZE, IndexArrays, fill_front
 
 BUCKET = 32
 """Slots of a leaf; the row that takes the last slot splits the leaf."""
@@ -24,32 +23,26 @@ ROWS_PER_LEAF = 8
 STACK = 128
 """More than twice the depth of a tree of 2^31 rows, log(2^31 / LEAF_FILL) / log(10 / 7) < 52."""
 
-NO_ROW = 2**31
-"""Larger than every row id."""
-
-# Columns of `nodes`. The first three have one number for each side: left, right.
-CHILD, SIZE, FIRST_ROW = 0, 2, 4
+# Columns of `nodes`. CHILD, SIZE and FIRST_ROW have one number for each side: left, right. Node 0
+# has no split; the kind of index is there instead.
+CHILD, FIRST_ROW = 0, 4
 SPLIT_DIM, SPLIT_ROW = 6, 7
-NODE_WIDTH = 8
 
 # Columns of node 0, whose right side is not a subtree: the heads of the lists of free records, and
 # the number of rows when the whole tree was last built.
 FREE_NODE, FREE_LEAF, BUILT = CHILD + 1, SIZE + 1, FIRST_ROW + 1
 
 
-class TreeArrays(NamedTuple):
-    """All arrays of a tree. Compiled functions that search only read them."""
+TreeArrays = IndexArrays
+"""The arrays of a tree:
 
-    keys: npt.NDArray[np.float32]
-    """(rows, D): the key of each row."""
-    nodes: npt.NDArray[np.int32]
-    """(records, 8): children, sizes and smallest row ids of both sides, split dimension and row.
-    A child is a node if positive, else ~leaf. Node 0 is the head: its left child is the tree.
-    Leaf 0 is never used."""
-    boxes: npt.NDArray[np.float32]
-    """(records, 1 + 4 D): split value; lowest and highest corner of the left, then right child."""
-    buckets: npt.NDArray[np.int32]
-    """(records, BUCKET): the row ids of each leaf, as many as its parent says."""
+- `keys`, (rows, D): the key of each row.
+- `nodes`, (records, 8): children, sizes and smallest row ids of both sides, split dimension, split
+  row. A child is a node if positive, else ~leaf. Node 0 is the head: its left child is the tree.
+  Leaf 0 is never used.
+- `boxes`, (records, 1 + 4 D): split value; lowest and highest corner of the left, then right child.
+- `buckets`, (records, BUCKET): the row ids of each leaf, as many as its parent says.
+"""
 
 
 def n_records(n_rows: int) -> int:
@@ -81,17 +74,6 @@ def grown_tree(tree: TreeArrays, n_rows: int) -> TreeArrays:
     _free(grown.nodes, CHILD, grown.nodes[0], FREE_NODE, old)
     _free(grown.buckets, 0, grown.nodes[0], FREE_LEAF, old)
     return grown
-
-
-def fill_front(sources: Iterable[npt.NDArray[Any]], targets: Iterable[npt.NDArray[Any]]) -> None:
-    """Copy each array into the first rows of a longer one."""
-    for source, target in zip(sources, targets, strict=True):
-        target[: len(source)] = source
-
-
-def copied_tree(tree: TreeArrays) -> TreeArrays:
-    """Return a copy of all arrays."""
-    return TreeArrays(*(array.copy() for array in tree))  # type: ignore[arg-type]
 
 
 def _free(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.index_arrays import NO_ROW, SIZE
 from scrubjay.memory.tree_arrays import (
     BUCKET,
     BUILT,
@@ -17,8 +18,6 @@ from scrubjay.memory.tree_arrays import (
     FREE_NODE,
     HEAVY,
     LEAF_FILL,
-    NO_ROW,
-    SIZE,
     SPLIT_DIM,
     SPLIT_ROW,
     STACK,
@@ -217,64 +216,6 @@ def round_key(key: Floats, rounded: Singles) -> bool:
         rounded[i] = np.float32(key[i])
         finite = finite and np.isfinite(rounded[i])
     return finite
-
-
-@compiled(nogil=True)
-def query_key(
-    keys: Singles,
-    nodes: Rows,
-    boxes: Singles,
-    buckets: Rows,
-    key: Floats,
-    k: int,
-    radius: float,
-    rows: Ints,
-    distances: Floats,
-) -> int:
-    """Find rows and Euclidean distances for one key; return their number, -1 if not finite.
-
-    It is called from Python and therefore takes the arrays of the tree one by one: a NamedTuple as
-    an argument costs 1 us.
-    """
-    rounded = np.empty(len(key), np.float32)
-    if not round_key(key, rounded):
-        return -1
-    tree = TreeArrays(keys, nodes, boxes, buckets)
-    count: int = find_neighbors(tree, rounded, k, radius, rows, distances)
-    for j in range(count):
-        distances[j] = np.sqrt(distances[j])
-    return count
-
-
-@compiled(nogil=True)
-def query_keys(
-    keys: Singles,
-    nodes: Rows,
-    boxes: Singles,
-    buckets: Rows,
-    queries: Floats,
-    k: int,
-    radius: float,
-    rows: Ints,
-    distances: Floats,
-) -> int:
-    """Do `query_key` for many keys, padded with -1 and infinity.
-
-    Returns the index of a key that is not finite, or -1.
-    """
-    tree = TreeArrays(keys, nodes, boxes, buckets)
-    key = np.empty(queries.shape[1], np.float32)
-    places = np.empty(STACK, np.int64)
-    bounds = np.empty(STACK, np.float64)
-    for i in range(len(queries)):
-        if not round_key(queries[i], key):
-            return i
-        count = search(tree, key, k, radius, rows[i], distances[i], places, bounds)
-        for j in range(count):
-            distances[i, j] = np.sqrt(distances[i, j])
-        for j in range(count, k):
-            rows[i, j], distances[i, j] = -1, np.inf
-    return -1
 
 
 # ---------------------------------------------------------------- add and remove

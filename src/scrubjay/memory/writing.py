@@ -6,6 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.index_arrays import IndexArrays
+from scrubjay.memory.index_kernels import index_add, index_remove, index_search
+from scrubjay.memory.scan_kernels import same_key
 from scrubjay.memory.table import (
     BLOCK,
     CLOCK,
@@ -18,18 +21,8 @@ from scrubjay.memory.table import (
     OLDEST,
     TableArrays,
 )
-from scrubjay.memory.tree_arrays import STACK, TreeArrays
-from scrubjay.memory.tree_kernels import (
-    Floats,
-    Ints,
-    Rows,
-    Singles,
-    add_row,
-    rebuild,
-    remove_row,
-    round_key,
-    search,
-)
+from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_kernels import Floats, Ints, Rows, Singles, round_key
 
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int8]
@@ -41,7 +34,7 @@ class Outcome(IntEnum):
     ADDED = 0
     """A new row was added."""
     REPLACED = 1
-    """The nearest row, including its key, was replaced by a better one."""
+    """The nearest row was changed: replaced by a better one, or its value blended with the new."""
     KEPT = 2
     """The nearest row was at least as good and is unchanged."""
     EVICTED = 3
@@ -50,8 +43,8 @@ class Outcome(IntEnum):
 
 ADDED, REPLACED, KEPT, EVICTED = (int(outcome) for outcome in Outcome)
 
-RULES = ("replace_if_better", "append")
-REPLACE_IF_BETTER, APPEND = range(2)
+RULES = ("replace_if_better", "append", "max", "blend")
+REPLACE_IF_BETTER, APPEND, MAX, BLEND = range(4)
 
 RECENCIES = ("write", "hit", "never")
 ON_WRITE, ON_HIT, NEVER = range(3)
@@ -62,7 +55,7 @@ KINDS_OF_BAD = 3
 
 @compiled(nogil=True)
 def write_rows(
-    tree_keys: Singles,
+    index_keys: Singles,
     nodes: Rows,
     boxes: Singles,
     buckets: Rows,
@@ -76,6 +69,7 @@ def write_rows(
     capacity: int,
     threshold: float,
     rule: int,
+    blend_rate: float,
     recency: int,
     keys: Floats,
     values: Floats,
@@ -90,9 +84,9 @@ def write_rows(
 
     If fewer than all are written, the arrays are full and must grow: call again with that number as
     `done`. A negative number, ~(KINDS_OF_BAD * i + kind), means that tuple i is not finite and
-    nothing was written. (The arrays of tree and table are passed one by one, as in `query_key`.)
+    nothing was written. (The arrays of index and table are passed one by one, as in `query_key`.)
     """
-    tree = TreeArrays(tree_keys, nodes, boxes, buckets)
+    index = IndexArrays(index_keys, nodes, boxes, buckets)
     table = TableArrays(table_values, stamps, written, links, table_records, counters, extremes)
     key = np.empty(keys.shape[1], np.float32)
     if done == 0:
@@ -107,11 +101,14 @@ def write_rows(
         value = np.float32(values[i])
         hit = False
         if rule != APPEND:
-            n = search(tree, key, len(nearest), threshold, nearest, distance, places, bounds)
-            hit = n > 0
+            hit = (
+                index_search(index, key, len(nearest), threshold, nearest, distance, places, bounds)
+                > 0
+            )
         if hit:
             row = nearest[0]
-            outcome = REPLACED if value > table.values[row] else KEPT
+            value = value_on_hit(rule, blend_rate, table.values[row], value)
+            outcome = REPLACED if rule == BLEND or value > table.values[row] else KEPT
             if recency == ON_HIT or (recency == ON_WRITE and outcome == REPLACED):
                 unlink(table, row)
                 link_newest(table, row)
@@ -129,13 +126,8 @@ def write_rows(
             link_newest(table, row)
         rows[i], outcomes[i] = row, outcome
         if outcome != KEPT:
-            stays = outcome != ADDED and same_key(tree_keys, row, key)
-            if outcome != ADDED and not stays:
-                rebuild(tree, remove_row(tree, row))
-            for j in range(len(key)):
-                tree_keys[row, j] = key[j]
-            if not stays:
-                rebuild(tree, add_row(tree, row))
+            if outcome != REPLACED or rule == REPLACE_IF_BETTER:
+                put_key(index, row, key, outcome == ADDED)
             old = table.values[row]
             table.values[row] = value
             for j in range(records.shape[1]):
@@ -163,12 +155,23 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
 
 
 @compiled(nogil=True)
-def same_key(keys: Singles, row: int, key: Singles) -> bool:
-    """Whether a row has exactly this key."""
-    same = True
-    for i in range(len(key)):
-        same = same and keys[row, i] == key[i]
-    return same
+def value_on_hit(rule: int, blend_rate: float, old: np.float32, new: np.float32) -> np.float32:
+    """Return the value that a hit gives to a row, unless the row is kept."""
+    if rule == BLEND:
+        return np.float32(old + blend_rate * (np.float64(new) - np.float64(old)))
+    return new
+
+
+@compiled(nogil=True)
+def put_key(index: IndexArrays, row: int, key: Singles, is_new: bool) -> None:
+    """Give a key to a row, which is not yet in the index if it is new."""
+    stays = not is_new and same_key(index.keys, row, key)
+    if not is_new and not stays:
+        index_remove(index, row)
+    for j in range(len(key)):
+        index.keys[row, j] = key[j]
+    if not stays:
+        index_add(index, row)
 
 
 @compiled(nogil=True)
