@@ -496,9 +496,8 @@ class CECPlus(MemoryAgent):
             capacity=self.capacity,
             distance_threshold=0.0 if measured else self.distance_threshold,
             columns={"action": self.codec.size},
-            recency=self.recency,
-            index="kdtree",
-        )
+            recency=self.recency, index="kdtree",
+        )  # fmt: skip
         return {"memory": memory}
 
     def memory_changed(self) -> None:
