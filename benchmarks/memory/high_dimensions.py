@@ -5,7 +5,8 @@
 The keys are random projections of a stream of pictures with moving sprites, or the rows of an .npy
 file (for example projections of frames of an Atari game) to whose first numbers `--dims` refers.
 Queries are later keys of the same stream. All use one thread; scan and faiss take turns, 20 queries
-at a time, so that other load on the machine affects both. Scan and tree must agree exactly.
+at a time, so that other load on the machine affects both. With `--turn 1` each query finds the
+cache full of the other's data. Scan and tree must agree exactly.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from scrubjay.memory.index_kernels import find_in_tables
 
 Keys = npt.NDArray[np.float32]
 K = 11
-N_QUERIES, TURN = 100, 20
+N_QUERIES = 100
 N_TABLES, TABLE_ROWS = 9, 5000
 
 
@@ -51,13 +52,15 @@ def unique_keys(keys: Keys) -> Keys:
     return keys[np.sort(first)]
 
 
-def timed(calls: dict[str, Callable[[Keys], Any]], queries: Keys, repeats: int) -> dict[str, Any]:
-    """Median and least microseconds of each call, which take turns."""
+def timed(
+    calls: dict[str, Callable[[Keys], Any]], queries: Keys, repeats: int, turn: int = 20
+) -> dict[str, Any]:
+    """Median and least microseconds of each call, which take turns of so many queries."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
-        for first in range(0, len(queries), TURN):
+        for first in range(0, len(queries), turn):
             for name, call in calls.items():
-                for query in queries[first : first + TURN]:
+                for query in queries[first : first + turn]:
                     start = time.perf_counter()
                     call(query)
                     times[name].append((time.perf_counter() - start) * 1e6)
@@ -67,7 +70,7 @@ def timed(calls: dict[str, Callable[[Keys], Any]], queries: Keys, repeats: int) 
     }
 
 
-def compare(keys: Keys, queries: Keys, repeats: int) -> dict[str, Any]:
+def compare(keys: Keys, queries: Keys, repeats: int, turn: int) -> dict[str, Any]:
     """Time one query of each index on the same keys."""
     tree, scan = KDTree.build(keys), FlatScan.build(keys)
     flat = faiss.IndexFlatL2(keys.shape[1])
@@ -79,7 +82,7 @@ def compare(keys: Keys, queries: Keys, repeats: int) -> dict[str, Any]:
         "scan": lambda query: scan.query(query, K),
         "faiss": lambda query: flat.search(query[None], K),
     }
-    result = timed(calls, queries, repeats)
+    result = timed(calls, queries, repeats, turn)
     result |= timed({"kdtree": lambda query: tree.query(query, K)}, queries[:30], 1)
     result |= timed({"identical": lambda query: scan.query(query, 1)}, keys[:N_QUERIES], repeats)
     ratio = result["scan"]["median_us"] / result["faiss"]["median_us"]
@@ -106,6 +109,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--keys", help="an .npy file with one key in each row")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--turn", type=int, default=20, help="queries before the other's turn")
     options = parser.parse_args()
     faiss.omp_set_num_threads(1)
     if options.keys:
@@ -119,7 +123,7 @@ def main() -> None:
         own = np.ascontiguousarray(queries[:, :dim])
         for n in options.rows:
             keys = np.ascontiguousarray(stream[:n, :dim])
-            rows.append(compare(keys, own, options.repeats))
+            rows.append(compare(keys, own, options.repeats, options.turn))
             print(rows[-1], flush=True)
     decision = one_decision(stream, queries, options.repeats)
     print(decision)

@@ -234,10 +234,10 @@ def test_rows_are_the_callers_choice():
     assert len(tree) == 2
     assert tree.nearest([2, 2])[0] == 1000
     assert [row in tree for row in (0, 3, 1000, 5000, -1, "3")] == [False, True, True] + [False] * 3
-    with pytest.raises(ValueError, match="row 3 is already in the tree"):
+    with pytest.raises(ValueError, match="row 3 is already in the index"):
         tree.insert(3, [1, 1])
     for change in (tree.remove, tree.key, lambda row: tree.move(row, [0, 0])):
-        with pytest.raises(ValueError, match="row 7 is not in the tree"):
+        with pytest.raises(ValueError, match="row 7 is not in the index"):
             change(7)
     with pytest.raises(ValueError, match="between 0"):
         tree.insert(-1, [1, 1])

@@ -213,7 +213,9 @@ def encode_row(scan: IndexArrays, row: int) -> bool:
         codes[i * LANES + lane] = np.int8(code)
         gap = offset - code * scale
         total += gap * gap
-    box[ERROR] = max(box[ERROR], np.float32(CAUTION * np.sqrt(total)))
+    # the second term covers tiny errors, which float32 rounds badly
+    error = CAUTION * np.sqrt(total) + (CAUTION - 1.0) * scale
+    box[ERROR] = max(box[ERROR], np.float32(error))
     return True
 
 
