@@ -491,16 +491,14 @@ class CECPlus(MemoryAgent):
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory; a threshold of 0 stands for one that is measured on the first episodes."""
         measured = self.distance_threshold == "step"
-        return {
-            "memory": EpisodicMemory(
-                self.embedding.key_dim,
-                capacity=self.capacity,
-                distance_threshold=0.0 if measured else self.distance_threshold,
-                columns={"action": self.codec.size},
-                recency=self.recency,
-                index="kdtree",
-            )
-        }
+        memory = EpisodicMemory(
+            self.embedding.key_dim,
+            capacity=self.capacity,
+            distance_threshold=0.0 if measured else self.distance_threshold,
+            columns={"action": self.codec.size},
+            recency=self.recency, index="kdtree",
+        )  # fmt: skip
+        return {"memory": memory}
 
     def memory_changed(self) -> None:
         memory = self.memory
