@@ -16,7 +16,7 @@ ORDER = (
     *("memory", "embedding", "training", "agents", "deep", "runs", "analysis", "figures"),
     *("report", "studies", "cli"),
 )
-GROUND = {"registry", "compiled", "randomness", "optional", "__version__"}
+GROUND = {"registry", "compiled", "randomness", "optional", "pixels", "__version__"}
 
 MAY_IMPORT = {room: set(ORDER[:index]) | GROUND for index, room in enumerate(ORDER)}
 for room in ORDER[ORDER.index("deep") :]:

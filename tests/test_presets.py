@@ -8,9 +8,8 @@ import scrubjay.envs  # noqa: F401
 from scrubjay import CEC, preset
 from scrubjay.envs.catalog import TASKS
 
-# a noisy task has the settings of the task that it is a variant of
-ALL = [task.name for task in TASKS if not task.name.startswith("Noisy")]
-MUJOCO = {task.name for task in TASKS if task.needs_mujoco}
+ALL = [task.name for task in TASKS if task.paper_name]
+MUJOCO = {task.name for task in TASKS if task.extra == "mujoco"}
 
 # task: (k, tau, sigma, n, d)
 NUMBERS = {

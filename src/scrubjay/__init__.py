@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 import scrubjay.envs  # noqa: F401  registers the tasks
 
 if TYPE_CHECKING:
-    from scrubjay.agents import CEC, CECPlus, LinearSchedule, MemoryAgent, Spaces
+    from scrubjay.agents import CEC, MFEC, CECPlus, LinearSchedule, MemoryAgent, Spaces
     from scrubjay.agents.cec import preset
     from scrubjay.embedding import (
         BoundsScaler,
         Chain,
+        Downsample,
         Embedding,
         FrozenNormalizer,
         GoalDifference,
+        Grey,
         Identity,
+        LowFrequencies,
         Periodic,
         RandomProjection,
+        Resize,
         RunningNormalizer,
         SelectKeys,
     )
@@ -33,16 +37,20 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "scrubjay.agents": ("CEC", "CECPlus", "LinearSchedule", "MemoryAgent", "Spaces"),
+    "scrubjay.agents": ("CEC", "MFEC", "CECPlus", "LinearSchedule", "MemoryAgent", "Spaces"),
     "scrubjay.embedding": (
         "BoundsScaler",
         "Chain",
+        "Downsample",
         "Embedding",
         "FrozenNormalizer",
         "GoalDifference",
+        "Grey",
         "Identity",
+        "LowFrequencies",
         "Periodic",
         "RandomProjection",
+        "Resize",
         "RunningNormalizer",
         "SelectKeys",
     ),
@@ -56,23 +64,28 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CEC",
+    "MFEC",
     "AgentSpec",
     "ArchiveError",
     "BaseCallback",
     "BoundsScaler",
     "CECPlus",
     "Chain",
+    "Downsample",
     "Embedding",
     "EpisodicMemory",
     "FrozenNormalizer",
     "GoalDifference",
+    "Grey",
     "Identity",
     "KDTree",
     "LinearSchedule",
+    "LowFrequencies",
     "MemoryAgent",
     "Outcome",
     "Periodic",
     "RandomProjection",
+    "Resize",
     "RunFolder",
     "RunningNormalizer",
     "SelectKeys",

@@ -18,8 +18,8 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache
 
-PACKAGES = ("agents", "embedding", "envs", "memory")
-"""Packages with compiled functions."""
+PACKAGES = ("agents", "embedding", "envs", "memory", "pixels.py")
+"""Packages and modules with compiled functions."""
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -96,6 +96,7 @@ def stamp() -> str:
     """Return a hash of all source files with compiled functions."""
     digest = sha256()
     for package in PACKAGES:
-        for path in sorted((Path(__file__).parent / package).glob("*.py")):
+        place = Path(__file__).parent / package
+        for path in [place] if place.is_file() else sorted(place.glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()

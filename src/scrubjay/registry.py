@@ -85,6 +85,13 @@ _SPECS = {
             presets=("paper", "published", "literal"),
         ),
         AgentSpec(
+            "mfec",
+            "scrubjay.agents.mfec:MFEC",
+            actions=("Discrete",),
+            summary="Model-Free Episodic Control: discrete actions, vectors and images",
+            presets=("default", "paper"),
+        ),
+        AgentSpec(
             "sac",
             "scrubjay.deep.sac:SAC",
             actions=("Box",),

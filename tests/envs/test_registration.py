@@ -27,6 +27,17 @@ HORIZONS = {
     "scrubjay/SparseReacher-v0": 50,
     "scrubjay/SparseFetchPush-v0": 50,
     "scrubjay/FourRoomsGrid-v0": 200,
+    "scrubjay/MsPacman-v0": 27_000,
+    "scrubjay/Qbert-v0": 27_000,
+    "scrubjay/Frostbite-v0": 27_000,
+    "scrubjay/Hero-v0": 27_000,
+    "scrubjay/Riverraid-v0": 27_000,
+    "scrubjay/SpaceInvaders-v0": 27_000,
+    "scrubjay/MinAtarAsterix-v0": 5_000,
+    "scrubjay/MinAtarBreakout-v0": 5_000,
+    "scrubjay/MinAtarFreeway-v0": 5_000,
+    "scrubjay/MinAtarSeaquest-v0": 5_000,
+    "scrubjay/MinAtarSpaceInvaders-v0": 5_000,
 }
 
 
@@ -39,7 +50,7 @@ def run(script):
 
 
 def test_registering_imports_no_simulator():
-    heavy = "{'mujoco', 'numba', 'torch', 'pygame', 'gymnasium_robotics'}"
+    heavy = "{'mujoco', 'numba', 'torch', 'ale_py', 'minatar', 'pygame', 'gymnasium_robotics'}"
     result = run(f"import sys, scrubjay.envs; print(sorted({heavy} & set(sys.modules)))")
     assert result.stdout == "[]\n", result.stderr
 

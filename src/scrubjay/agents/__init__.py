@@ -3,6 +3,7 @@
 from scrubjay.agents.base import MemoryAgent, Spaces
 from scrubjay.agents.cec import CEC
 from scrubjay.agents.cec_plus import CECPlus
+from scrubjay.agents.mfec import MFEC
 from scrubjay.agents.recorder import CHOICE, Choice, Experience, Lanes, Learned, Notes, Step
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
@@ -10,6 +11,7 @@ from scrubjay.agents.settings import Range
 __all__ = [
     "CEC",
     "CHOICE",
+    "MFEC",
     "CECPlus",
     "Choice",
     "Experience",

@@ -10,6 +10,8 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.registry import agent_specs
+
 Stored = npt.NDArray[np.float32]
 
 MAX_INDEX = 2**24  # the largest whole number up to which float32 has all of them
@@ -162,24 +164,31 @@ CODECS: dict[type[gymnasium.Space[Any]], Any] = {
     gymnasium.spaces.Discrete: DiscreteCodec,
     gymnasium.spaces.MultiDiscrete: MultiDiscreteCodec,
 }
+KINDS = tuple(kind.__name__ for kind in CODECS)
 
 
-def make_codec(space: gymnasium.Space[Any], method: str) -> ActionCodec:
+def make_codec(
+    space: gymnasium.Space[Any], method: str, kinds: tuple[str, ...] = KINDS
+) -> ActionCodec:
     """The codec of an action space.
 
     Args:
         space: The environment's action space.
         method: The method's name, for the message.
+        kinds: The kinds of spaces in which the method can act.
 
     Raises:
-        TypeError: If there is no codec for this kind of space.
+        TypeError: If the method cannot act in this kind of space; the message says which can.
     """
     for kind, codec in CODECS.items():
-        if isinstance(space, kind):
+        if isinstance(space, kind) and kind.__name__ in kinds:
             made: ActionCodec = codec(space)
             return made
-    known = ", ".join(kind.__name__ for kind in CODECS)
-    raise TypeError(f"{method} acts in the spaces {known}; expected one of them, got {space}")
+    others = [name for name, spec in agent_specs().items() if type(space).__name__ in spec.actions]
+    hint = f"; methods that can act in it: {', '.join(others)}" if others else ""
+    known = ", ".join(kinds)
+    spaces = f"the spaces {known}; expected one of them" if kinds[1:] else f"{known} spaces only"
+    raise TypeError(f"{method} acts in {spaces}, got {space}{hint}")
 
 
 def _inwards(bound: npt.NDArray[Any], inside: float) -> Stored:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from scrubjay.agents.actions import ActionCodec, make_codec
+from scrubjay.agents.actions import KINDS, ActionCodec, make_codec
 from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
 from scrubjay.agents.habits import (
     ARGUMENTS,
@@ -26,6 +26,7 @@ from scrubjay.agents.habits import (
     chosen_seed,
     missing_attribute,
     warn_of_images,
+    warn_of_size,
     with_conveniences,
 )
 from scrubjay.agents.recorder import (
@@ -99,6 +100,8 @@ class MemoryAgent(ABC):
     hints: ClassVar[Mapping[str, str]] = ARGUMENTS
     """What to write in place of arguments that it does not have."""
     resumable: ClassVar[bool] = True
+    action_kinds: ClassVar[tuple[str, ...]] = KINDS
+    """The kinds of action spaces in which it can act."""
     gamma: float = 1.0
     seed: int
     verbose: int = 0
@@ -142,7 +145,9 @@ class MemoryAgent(ABC):
                 setattr(self, name, setting.checked(settings[name]))
         if self.seed < 0:
             raise ValueError(f"expected seed to be a whole number of at least 0, got {self.seed}")
-        self.codec: ActionCodec = make_codec(self.action_space, type(self).__name__)
+        self.codec: ActionCodec = make_codec(
+            self.action_space, type(self).__name__, self.action_kinds
+        )
         self._bind_embedding(None if settings.get("embedding") is None else self.embedding)
         self.num_timesteps = 0
         self.n_episodes = 0
@@ -591,6 +596,7 @@ class MemoryAgent(ABC):
         """
         if self.env is None:
             raise ValueError("expected an environment to learn in: call set_env(env) first")
+        warn_of_size(self, total_timesteps)
         train(
             self,
             self.env,

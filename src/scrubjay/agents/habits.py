@@ -9,6 +9,8 @@ write instead.
 import difflib
 import functools
 import inspect
+import math
+import os
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
@@ -154,3 +156,28 @@ def missing_attribute(agent: Any, name: str) -> AttributeError:
 def chosen_seed(seed: int | None) -> int:
     """The seed that was given, or a new one."""
     return secrets.randbelow(2**31) if seed is None else seed
+
+
+def warn_of_size(agent: Any, total_timesteps: float | None) -> None:
+    """Warn if the rows that a training may write would not fit into this computer's memory."""
+    steps = math.inf if total_timesteps is None else total_timesteps
+    memories = agent.memories.values()
+    row = max((memory.nbytes / len(memory.value_array) for memory in memories), default=0.0)
+    free = sum(memory.capacity - len(memory) for memory in memories)
+    rows, available = sum(map(len, memories)) + min(free, steps), physical_memory()
+    if rows * row > available:
+        warnings.warn(
+            f"up to {rows:,.0f} rows of {row:,.0f} bytes need {rows * row / 2**30:,.1f} GiB, and "
+            f"this computer has {available / 2**30:,.1f}; lower capacity, or make keys of fewer "
+            f"than {agent.embedding.key_dim:,} numbers",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def physical_memory() -> float:
+    """Bytes of this computer's memory, infinity where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf

@@ -13,6 +13,10 @@ from scrubjay.cli.main import CommandError
 EMBEDDINGS = (
     "identity",
     "bounds",
+    "downsample:FACTOR",
+    "frequencies:SIZE",
+    "grey",
+    "resize:SIZE",
     "running",
     "frozen[:STEPS]",
     "goal[:KEY,KEY]",
@@ -100,16 +104,28 @@ def parse_embedding(text: str) -> dict[str, Any]:
     return stages[0] if len(stages) == 1 else {"name": "chain", "stages": stages}
 
 
+def _sizes(text: str) -> list[int]:
+    """Height and width from "84", "84x84" or "84,84"."""
+    numbers = [int(n) for n in text.replace("x", ",").split(",")]
+    return numbers * 2 if len(numbers) == 1 else numbers
+
+
 def _stage(text: str) -> dict[str, Any]:
     name, _, argument = text.partition(":")
     try:
         match name:
-            case "identity" | "bounds":
+            case "identity" | "bounds" | "grey":
                 return {"name": name}
             case "running":
                 return {"name": "running_normalizer"}
             case "frozen":
                 return {"name": "frozen_normalizer", "n_steps": int(argument or 1000)}
+            case "resize":
+                return {"name": "resize", "size": _sizes(argument)}
+            case "frequencies":
+                return {"name": "low_frequencies", "size": _sizes(argument)}
+            case "downsample":
+                return {"name": "downsample", "factor": int(argument)}
             case "goal":
                 return {"name": "goal_difference", "keys": argument.split(",") if argument else []}
             case "periodic":

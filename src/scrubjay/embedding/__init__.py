@@ -3,6 +3,7 @@
 from scrubjay.embedding.base import Embedding, load_embedding
 from scrubjay.embedding.chain import Chain
 from scrubjay.embedding.goal import GoalDifference
+from scrubjay.embedding.images import Downsample, Grey, LowFrequencies, Resize
 from scrubjay.embedding.normalize import FrozenNormalizer, RunningNormalizer
 from scrubjay.embedding.periodic import Periodic
 from scrubjay.embedding.project import RandomProjection
@@ -12,12 +13,16 @@ from scrubjay.embedding.select import Identity, SelectKeys
 __all__ = [
     "BoundsScaler",
     "Chain",
+    "Downsample",
     "Embedding",
     "FrozenNormalizer",
     "GoalDifference",
+    "Grey",
     "Identity",
+    "LowFrequencies",
     "Periodic",
     "RandomProjection",
+    "Resize",
     "RunningNormalizer",
     "SelectKeys",
     "load_embedding",

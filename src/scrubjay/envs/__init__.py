@@ -1,4 +1,4 @@
-"""The paper's tasks, registered with Gymnasium as `scrubjay/<Name>-v0`.
+"""The tasks, registered with Gymnasium as `scrubjay/<Name>-v0`.
 
 Entry points are strings, so that importing this package imports neither MuJoCo nor a task.
 Gymnasium's passive checker is left out: it checks types on every step, which costs more than the
@@ -35,14 +35,38 @@ _TASKS = {
     "FourRoomsGrid": ("four_rooms_grid:FourRoomsGrid", 200),
 }
 
-TASK_IDS = tuple(f"scrubjay/{name}-v0" for name in _TASKS)
+# name: (entry point, the game's name in its package, steps)
+_GAMES = {
+    "MsPacman": ("atari:Atari", "ms_pacman", 27_000),  # 30 minutes
+    "Qbert": ("atari:Atari", "qbert", 27_000),
+    "Frostbite": ("atari:Atari", "frostbite", 27_000),
+    "Hero": ("atari:Atari", "hero", 27_000),
+    "Riverraid": ("atari:Atari", "riverraid", 27_000),
+    "SpaceInvaders": ("atari:Atari", "space_invaders", 27_000),
+    "MinAtarAsterix": ("minatar:MinAtar", "asterix", 5_000),
+    "MinAtarBreakout": ("minatar:MinAtar", "breakout", 5_000),
+    "MinAtarFreeway": ("minatar:MinAtar", "freeway", 5_000),
+    "MinAtarSeaquest": ("minatar:MinAtar", "seaquest", 5_000),
+    "MinAtarSpaceInvaders": ("minatar:MinAtar", "space_invaders", 5_000),
+}
 
-for _id, (_entry_point, _max_episode_steps) in zip(TASK_IDS, _TASKS.values(), strict=True):
+TASK_IDS = tuple(f"scrubjay/{name}-v0" for name in (*_TASKS, *_GAMES))
+
+for _name, (_entry_point, _max_episode_steps) in _TASKS.items():
     register(
-        id=_id,
+        id=f"scrubjay/{_name}-v0",
         entry_point=f"scrubjay.envs.{_entry_point}",
         max_episode_steps=_max_episode_steps,
         disable_env_checker=True,
+    )
+
+for _name, (_entry_point, _game, _max_episode_steps) in _GAMES.items():
+    register(
+        id=f"scrubjay/{_name}-v0",
+        entry_point=f"scrubjay.envs.{_entry_point}",
+        max_episode_steps=_max_episode_steps,
+        disable_env_checker=True,
+        kwargs={"game": _game},
     )
 
 

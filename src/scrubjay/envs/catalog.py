@@ -9,13 +9,13 @@ import gymnasium
 
 @dataclass(frozen=True)
 class Task:
-    """One task; `paper_name` is what the paper calls it, if it has it."""
+    """One task; `paper_name` is what CEC's paper calls it, `extra` what it needs installed."""
 
     name: str
     paper_name: str
     reward: str
     description: str
-    needs_mujoco: bool = True
+    extra: str = "mujoco"
 
     @property
     def id(self) -> str:
@@ -24,9 +24,9 @@ class Task:
 
 TASKS = (
     Task("GrowingTree", "GrowingTree", "1 at height 1 ± 0.1",
-         "grow a tree to its target height; the paper's toy example", needs_mujoco=False),
+         "grow a tree to its target height; the paper's toy example", extra=""),
     Task("SparseMountainCar", "MountainCarContinuous", "100 at the flag",
-         "drive a weak car up a hill, paid only at the top", needs_mujoco=False),
+         "drive a weak car up a hill, paid only at the top", extra=""),
     Task("PointUMaze", "PointUMaze", "1 at the goal",
          "a point robot around the bend of a U-shaped corridor"),
     Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 at sub-goals",
@@ -42,9 +42,9 @@ TASKS = (
     Task("NoisyPointUMaze", "", "1 at the goal",
          "PointUMaze with noisy actions and a noisy view"),
     Task("NoisySparseMountainCar", "", "100 at the flag",
-         "SparseMountainCar with noisy actions and a noisy view", needs_mujoco=False),
+         "SparseMountainCar with noisy actions and a noisy view", extra=""),
     Task("SensorMountainCar", "", "100 at the flag",
-         "SparseMountainCar with extra sensors that measure nothing", needs_mujoco=False),
+         "SparseMountainCar with extra sensors that measure nothing", extra=""),
     Task("StickyPointUMaze", "", "1 at the goal",
          "PointUMaze in which an action is sometimes repeated"),
     Task("RandomStartPointUMaze", "", "1 at the goal", "PointUMaze from anywhere"),
@@ -54,7 +54,13 @@ TASKS = (
     Task("SparseFetchPush", "", "1 when the box is at the target",
          "FetchPush-v4, ending at success"),
     Task("FourRoomsGrid", "", "1 at the goal",
-         "four rooms on a grid; discrete actions", needs_mujoco=False),
+         "four rooms on a grid; discrete actions", extra=""),
+    *(Task(name, "", "the score", f"the Atari game {title}", extra="atari") for name, title in (
+        ("MsPacman", "Ms. Pac-Man"), ("Qbert", "Q*bert"), ("Frostbite", "Frostbite"),
+        ("Hero", "H.E.R.O."), ("Riverraid", "River Raid"), ("SpaceInvaders", "Space Invaders"))),
+    *(Task(f"MinAtar{name}", "", "the score", f"{title} on 10 x 10 cells", extra="minatar")
+      for name, title in (("Asterix", "Asterix"), ("Breakout", "Breakout"), ("Freeway", "Freeway"),
+                          ("Seaquest", "Seaquest"), ("SpaceInvaders", "Space Invaders"))),
 )  # fmt: skip
 
 

@@ -1,0 +1,352 @@
+"""Model-Free Episodic Control (MFEC), Blundell et al., arXiv 1606.04460, 2016.
+
+For discrete actions. There is one memory for each action a: a row is a state, as the key phi(s),
+with the highest return that has ever followed a there, Q(s, a).
+
+ACT (Eq. 2): the estimate of an action is
+
+    Q(s, a)                                       if phi(s) is a key in the memory of a
+    the mean of Q(s_i, a) over its k nearest keys s_i    otherwise
+
+and the action with the highest estimate is chosen, a random one with probability epsilon. Among
+equal estimates the choice is random.
+
+UPDATE (Eq. 1), backwards over a finished episode, with its returns R_t = r_t + gamma R_{t+1}:
+
+    Q(s_t, a_t) <- R_t                            if phi(s_t) is not in the memory of a_t yet
+    Q(s_t, a_t) <- max(Q(s_t, a_t), R_t)          otherwise
+
+When a memory is full, a new row takes the place of the one that was updated least recently.
+
+Equations and settings follow the paper as its public implementations do. They are silent, or
+differ, on three points:
+
+- An action never tried: while a memory has fewer than k rows, a state that is not in it has the
+  estimate infinity in training, so that every action is tried. Evaluation averages the rows that
+  there are, and an action without any is not chosen.
+- A time-out ends the return as a real end does.
+- Reading changes nothing: neither a decision nor an evaluation makes a row recent.
+"""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.agents.base import MemoryAgent, Spaces
+from scrubjay.agents.recorder import (
+    BLOCK,
+    CHOICE,
+    DECIDES,
+    DISTANCE,
+    NOT_SEARCHED,
+    STEP,
+    WEIGHT,
+    Choice,
+    Experience,
+    Floats,
+    Lanes,
+    Learned,
+)
+from scrubjay.agents.returns import check_returns
+from scrubjay.agents.sampling import store_key, write_uniform_action
+from scrubjay.agents.schedules import LinearSchedule
+from scrubjay.agents.settings import Range
+from scrubjay.compiled import compiled
+from scrubjay.embedding import Chain, Embedding, Identity, RandomProjection, Resize
+from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.index_arrays import IndexArrays
+from scrubjay.memory.index_kernels import index_find, index_search
+from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.writing import discounted_returns
+from scrubjay.training import Environment
+
+MEMORY, UNIFORM, NO_NEIGHBOR = int(Choice.MEMORY), int(Choice.UNIFORM), int(Choice.NO_NEIGHBOR)
+
+Tables = tuple[tuple[npt.NDArray[Any], ...], ...]
+"""For each action the arrays of its memory: those of the index, then the values."""
+
+
+@compiled()
+def estimate(
+    table: tuple[npt.NDArray[Any], ...],
+    key: npt.NDArray[np.float32],
+    n_neighbors: int,
+    threshold: float,
+    optimistic: bool,
+    rows: npt.NDArray[np.int64],
+    squared: Floats,
+    stack: tuple[npt.NDArray[np.int64], Floats],
+) -> float:
+    """Eq. 2: the estimate of one action; `squared[0]` is the nearest squared distance."""
+    index_keys, nodes, boxes, buckets, values = table
+    index = IndexArrays(index_keys, nodes, boxes, buckets)
+    row, squared[0] = index_find(index, key), 0.0
+    if row < 0 and threshold > 0.0:
+        found = index_search(index, key, 1, threshold, rows, squared, stack[0], stack[1])
+        row = rows[0] if found > 0 else -1
+    if row >= 0:
+        same: float = np.float64(values[row])
+        return same
+    found = index_search(index, key, n_neighbors, np.inf, rows, squared, stack[0], stack[1])
+    if found == 0:
+        squared[0] = np.inf
+        return np.inf if optimistic else -np.inf
+    if found < n_neighbors and optimistic:
+        return np.inf
+    total = 0.0
+    for i in range(found):
+        total += np.float64(values[rows[i]])
+    mean: float = total / found
+    return mean
+
+
+@compiled()
+def first_or_drawn(estimates: Floats, draw: float) -> int:
+    """The action with the highest estimate; among equal ones `draw`, in [0, 1), decides."""
+    best = estimates.max()
+    skip = int(draw * (estimates == best).sum())
+    for action in range(len(estimates)):
+        if estimates[action] == best:
+            if skip == 0:
+                return action
+            skip -= 1
+    return 0
+
+
+@compiled()
+def select_actions(
+    tables: Tables,
+    n_neighbors: int,
+    threshold: float,
+    bounds: npt.NDArray[np.float32],
+    lane_keys: npt.NDArray[np.float32],
+    lane_actions: npt.NDArray[np.float32],
+    numbers: Floats,
+    trace: npt.NDArray[np.int64],
+    draws: Floats,
+    state: npt.NDArray[np.int64],
+    scales: Floats,
+    keys: Floats,
+    epsilon: float,
+) -> int:
+    """Epsilon-greedy actions of all lanes; returns the lane whose key is not finite, or -1."""
+    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
+    stack = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    estimates, nearest = np.empty(len(tables)), np.empty(len(tables))
+    for lane in range(len(keys)):
+        if state[lane, DECIDES] == 0:
+            continue
+        step = state[lane, STEP]
+        key, action = lane_keys[lane, step], lane_actions[lane, step]
+        if not store_key(keys[lane], key):
+            return lane
+        uniforms = draws[lane, step % BLOCK]
+        numbers[lane, step, DISTANCE], numbers[lane, step, WEIGHT] = NOT_SEARCHED, 0.0
+        if uniforms[0] < epsilon * scales[lane]:
+            write_uniform_action(bounds, True, uniforms[2:], action)
+            trace[lane, step, CHOICE] = UNIFORM
+            continue
+        for a in range(len(tables)):
+            estimates[a] = estimate(
+                tables[a], key, n_neighbors, threshold, True, rows, squared, stack
+            )
+            nearest[a] = squared[0]
+        chosen = first_or_drawn(estimates, uniforms[1])
+        action[0] = np.float32(chosen)
+        trace[lane, step, CHOICE] = MEMORY if estimates[chosen] < np.inf else NO_NEIGHBOR
+        if nearest[chosen] < np.inf:
+            numbers[lane, step, DISTANCE] = np.sqrt(nearest[chosen])
+            numbers[lane, step, WEIGHT] = 1.0
+    return -1
+
+
+@compiled()
+def greedy_actions(
+    tables: Tables,
+    n_neighbors: int,
+    threshold: float,
+    keys: Floats,
+    actions: npt.NDArray[np.float32],
+) -> int:
+    """The evaluation rule: the first action with the highest estimate, without optimism.
+
+    Returns the index of a key that is not finite, or -1.
+    """
+    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
+    stack = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    key, estimates = np.empty(keys.shape[1], np.float32), np.empty(len(tables))
+    for i in range(len(keys)):
+        if not store_key(keys[i], key):
+            return i
+        for a in range(len(tables)):
+            estimates[a] = estimate(
+                tables[a], key, n_neighbors, threshold, False, rows, squared, stack
+            )
+        actions[i, 0] = np.float32(first_or_drawn(estimates, 0.0))
+    return -1
+
+
+class MFEC(MemoryAgent):
+    """Model-Free Episodic Control: the best return ever seen, for each state and discrete action.
+
+    Args:
+        env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
+            id; its action space is Discrete.
+        n_neighbors: rows whose values are averaged for a state that is not in the memory, k
+        gamma: discount factor
+        epsilon: probability of a random action: a number, or START,END,STEPS
+        distance_threshold: states at most this far apart are the same; 0: the same key, as in the
+            paper
+        capacity: rows of the memory of each action; then the least recently updated gives its place
+        embedding: how an observation becomes a key; by default a random projection for images,
+            otherwise the observation itself
+        seed: decides every random number; None draws one, which `agent.seed` tells
+        verbose: 1 prints a table of the training's progress
+        tensorboard_log: folder for TensorBoard's files
+        device: accepted as in Stable-Baselines3; memory agents run on the CPU
+    """
+
+    name = "mfec"
+    action_kinds = ("Discrete",)
+
+    def __init__(
+        self,
+        env: Environment | Spaces,
+        *,
+        n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 20))] = 3,
+        gamma: Annotated[float, Range(0, 1, tune=(0.9, 1.0))] = 0.99,
+        epsilon: float | tuple[float, float, int] | LinearSchedule = 0.1,
+        distance_threshold: Annotated[float, Range(0)] = 0.0,
+        capacity: Annotated[int, Range(1, 2**31 - 1)] = 1_000_000,
+        embedding: Embedding | None = None,
+        seed: int | None = None,
+        verbose: int = 0,
+        tensorboard_log: str | PathLike[str] | None = None,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(env, locals())
+
+    def default_embedding(self) -> Embedding:
+        """A random projection of images, as in the paper; other observations as they are."""
+        shape = self.observation_space.shape or ()
+        return image_embedding(shape) if len(shape) > 1 else Identity()
+
+    def make_memories(self) -> dict[str, EpisodicMemory]:
+        """One memory for each action; the columns are empty, a row is a key and a value."""
+        n_actions = int(self.codec.bounds[1, 0]) + 1
+        return {f"action_{action}": self._make_memory() for action in range(n_actions)}
+
+    def _make_memory(self) -> EpisodicMemory:
+        return EpisodicMemory(
+            self.embedding.key_dim,
+            capacity=self.capacity,
+            distance_threshold=self.distance_threshold,
+            columns={},
+            rule="max",
+            recency="hit",
+        )
+
+    def memory_changed(self) -> None:
+        """Collect the arrays that every decision needs."""
+        self._tables: Tables = tuple(
+            (*memory.index.arrays, memory.value_array) for memory in self.memories.values()
+        )
+
+    def decide(self, lanes: Lanes, keys: Floats) -> int:
+        """Eq. 2, and a random action with probability epsilon."""
+        epsilon = self.epsilon(self.num_timesteps)
+        return select_actions(  # type: ignore[no-any-return]
+            self._tables, self.n_neighbors, self.distance_threshold, self.codec.bounds, *lanes,
+            keys, epsilon,
+        )  # fmt: skip
+
+    def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
+        """The actions with the highest estimates."""
+        actions = np.empty((len(keys), 1), np.float32)
+        bad = greedy_actions(self._tables, self.n_neighbors, self.distance_threshold, keys, actions)
+        if bad >= 0:
+            raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
+        return actions
+
+    def learn_from(self, experience: Experience) -> Learned:
+        """Eq. 1, backwards: each step is written to the memory of its action."""
+        returns = discounted_returns(experience.rewards, self.gamma, 0.0)
+        check_returns(returns, experience.rewards)
+        actions = experience.actions[:, 0].astype(np.int64)
+        outcomes = np.empty(len(actions), np.int8)
+        for action, memory in enumerate(self.memories.values()):
+            steps = np.flatnonzero(actions == action)[::-1]
+            if len(steps):
+                outcomes[steps] = memory.write_many(experience.keys[steps], returns[steps])[1]
+        return Learned(outcomes)
+
+    @classmethod
+    def preset(cls, task: str, name: str) -> dict[str, Any]:
+        """The settings for a task; see the function `preset`."""
+        return preset(task, name)
+
+    def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+        """The exploration rate, and what every agent logs."""
+        return {
+            "rollout/exploration_rate": self.epsilon(self.num_timesteps),
+            **super().metrics(totals),
+        }
+
+
+# ---------------------------------------------------------------- settings by task
+
+PRESETS = ("default", "paper")
+ATARI_SIZE, ATARI_DIM = 84, 64  # the paper's frames and keys
+SMALL_DIM = 8  # of pictures that are smaller than a screen
+ATARI_GAMES = ("mspacman", "qbert", "frostbite", "hero", "riverraid", "spaceinvaders")
+
+PAPER: dict[str, Any] = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
+DEFAULT: dict[str, dict[str, Any]] = {
+    "atari": {**PAPER, "epsilon": (1.0, 0.005, 10_000)},
+    "minatar": {"n_neighbors": 3, "gamma": 0.99, "epsilon": (1.0, 0.005, 20_000)},
+    "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
+}
+
+
+def image_embedding(shape: tuple[int, ...]) -> Embedding:
+    """A random projection of images: of screens in grey, 84 by 84; of small pictures as they are.
+
+    Args:
+        shape: The shape of an image.
+
+    Returns:
+        The embedding.
+    """
+    if sorted(shape)[-2] < ATARI_SIZE:  # the second longest side
+        return RandomProjection(SMALL_DIM)
+    return Chain([Resize(ATARI_SIZE), RandomProjection(ATARI_DIM)])
+
+
+def preset(task: str, name: str = "default") -> dict[str, Any]:
+    """The arguments of `MFEC` for a task: `MFEC(env, **preset("MsPacman"), seed=0)`.
+
+    Args:
+        task: A task's name or id.
+        name: "paper": k = 11, gamma = 1 and epsilon = 0.005, as for Atari. "default": settings that
+            were chosen by short trials on seeds which no table reports.
+
+    Returns:
+        The arguments by name.
+
+    Raises:
+        ValueError: If there is no such preset.
+    """
+    if name not in PRESETS:
+        raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
+    return dict(PAPER if name == "paper" else DEFAULT[kind_of_task(task)])
+
+
+def kind_of_task(task: str) -> str:
+    """The entry of `DEFAULT` for a task."""
+    short = task.lower().removeprefix("scrubjay/").removesuffix("-v0")
+    if short.startswith("minatar"):
+        return "minatar"
+    return "atari" if short in ATARI_GAMES or short.startswith("ale/") else "other"
