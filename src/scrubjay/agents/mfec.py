@@ -306,7 +306,7 @@ ATARI_GAMES = ("mspacman", "qbert", "frostbite", "hero", "riverraid", "spaceinva
 PAPER: dict[str, Any] = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "capacity": 1_000_000}
 DEFAULT: dict[str, dict[str, Any]] = {
     "atari": {**PAPER, "epsilon": (1.0, 0.005, 10_000)},
-    "minatar": {"n_neighbors": 3, "gamma": 0.99, "epsilon": (1.0, 0.005, 20_000)},
+    "minatar": {"n_neighbors": 5, "gamma": 0.99, "epsilon": (0.2, 0.005, 100_000)},
     "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
 }
 
