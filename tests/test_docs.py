@@ -25,6 +25,7 @@ METHOD = re.compile(r"`([A-Z]\w+\.[a-z_]+)[`(]")
 # written by a run, not kept here
 OF_RUNS = {
     *("manifest.json", "config.json", "owner.json"),
+    "my_module.py",  # a user's own
     *("progress.csv", "episodes.csv", "eval.csv", "trajectories.csv", "time.csv"),
 }
 

@@ -103,7 +103,7 @@ def test_its_settings_are_options(command):
     assert code == 0
     assert "settings of nearest-success" in said
     assert "--trust VALUE" in said
-    assert "a success may be so many times as far as the nearest" in " ".join(said.split())
+    assert "a success may be this many times as far as the nearest" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

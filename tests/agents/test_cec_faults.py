@@ -195,7 +195,7 @@ def test_prediction_from_a_dict_without_an_entry():
         ({}, "one of the two"),
         ({"total_timesteps": 5, "total_episodes": 5}, "one of the two"),
         ({"total_timesteps": -1}, r"whole number.*-1"),
-        ({"total_timesteps": 1e3}, r"whole number.*1000\.0"),
+        ({"total_timesteps": 1e3 + 0.5}, r"whole number.*1000\.5"),
         ({"total_episodes": True}, r"whole number.*True"),
     ],
 )

@@ -273,7 +273,7 @@ def test_defect_12_declared_limits_are_known():
 @pytest.mark.parametrize(
     ("said", "expected"),
     [(np.array([True]), True), (np.array([1.0, 0.0]), False), ([True, True], True), (0, False),
-     (np.float32(1), True), (None, False)],
+     (np.float32(1), True), (None, None)],
 )  # fmt: skip
 def test_defect_13_success_may_be_an_array(said, expected):
     assert success_of({"is_success": said}) is expected

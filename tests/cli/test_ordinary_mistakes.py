@@ -180,7 +180,7 @@ def test_defect_16_reproduce_asks_for_matplotlib_before_it_trains(name, tmp_path
 
 
 def test_defect_16_tables_and_the_report_need_no_matplotlib(run, tmp_path):
-    done = without("matplotlib", "reproduce", "speed", "--agents", cwd=tmp_path)
+    done = without("matplotlib", "reproduce", "comparison", "--agents", cwd=tmp_path)
     assert "nothing to draw" in done.stderr
     assert without("matplotlib", "report", run, cwd=tmp_path).returncode == 0
 

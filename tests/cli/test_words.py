@@ -142,7 +142,7 @@ def test_every_setting_with_a_range_refuses_what_is_outside_of_it(agent, scrubja
         assert f"expected {name} to be {setting.expected}, got" in answer.err
         assert answer.err.count("\n") == 1
         checked += 1
-    assert checked > 5
+    assert checked >= 4
     assert not list(tmp_path.iterdir())
 
 

@@ -80,5 +80,5 @@ def test_state_survives_torchs_safe_loading():
 
 
 def test_bad_neighbour_count_is_refused():
-    with pytest.raises(ValueError, match="at least 1 neighbour"):
+    with pytest.raises(ValueError, match="n_neighbors of at least 1, got 0"):
         PairMemory(2, capacity=1, n_neighbors=0)

@@ -378,7 +378,8 @@ def name_of_task(task: str) -> str:
     if short in known:
         return known[short]
     near = difflib.get_close_matches(short, known, n=1, cutoff=0.85)
-    if near and task not in gymnasium.registry:
+    registered = {name.lower() for name in gymnasium.registry}
+    if near and not registered & {task.lower(), f"scrubjay/{short}-v0"}:
         raise ValueError(f"there is no task {task!r}; did you mean {known[near[0]]}?")
     return task
 

@@ -50,6 +50,4 @@ def _size(space: Any) -> str:
         return f"1 of {space.n}"
     if hasattr(space, "spaces"):
         return "+".join(_size(part) for part in space.spaces.values())
-    if hasattr(space, "n"):
-        return f"1 of {space.n}"
     return "x".join(str(size) for size in space.shape)

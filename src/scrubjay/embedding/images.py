@@ -129,7 +129,15 @@ class Grey(Identity):
         self.layout = layout
 
     def bands(self, height: int, width: int) -> tuple[Bands, Bands]:
-        """How rows and columns are reduced."""
+        """How rows and columns are reduced.
+
+        Args:
+            height: Rows of the images.
+            width: Columns of the images.
+
+        Returns:
+            The reduction of the rows and that of the columns.
+        """
         return resized(height, height), resized(width, width)
 
     def flattener(self, space: gymnasium.Space[Any]) -> Flattener:
@@ -149,7 +157,11 @@ class Grey(Identity):
         return {"name": self.name, **self.arguments(), "layout": self.layout}
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the constructor other than `layout`, as JSON."""
+        """The arguments of the constructor other than `layout`.
+
+        Returns:
+            The arguments by name, as JSON.
+        """
         return {}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from scrubjay.envs.mountain_car import SparseMountainCar
+from scrubjay.optional import require
 
 
 class NoiseSensors(gymnasium.ObservationWrapper[Any, Any, Any]):
@@ -102,6 +103,7 @@ class SparseReacher(gymnasium.Wrapper[Any, Any, Any, Any]):
     DISTANCE = 0.02
 
     def __init__(self, render_mode: str | None = None) -> None:
+        require("mujoco", "mujoco")
         super().__init__(gymnasium.make("Reacher-v5", render_mode=render_mode).unwrapped)
 
     def step(self, action: Any) -> Any:
