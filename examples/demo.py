@@ -226,7 +226,7 @@ def run_demo(folder: Path, steps: int) -> None:
     shutil.rmtree(runs, ignore_errors=True)  # of an earlier demo
     runs.mkdir(parents=True)
     print(f"PointUMaze: reward 1 at the goal, 0 everywhere else. {steps:,} steps, seed {SEED}.")
-    print("The first run compiles for about 15 seconds; later runs start at once.\n", flush=True)
+    print("The first run compiles for about 25 seconds; later runs start at once.\n", flush=True)
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as second_process:
         paper: Future[None] = second_process.submit(train_paper, steps, runs / "cec")
