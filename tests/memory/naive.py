@@ -93,3 +93,13 @@ class NaiveMemory:
         for row in rows:
             self.order.remove(row)
             self.order.append(row)
+
+    def rekey(self, keys):
+        """Write all rows into an empty memory, least recent first."""
+        other = NaiveMemory(self.capacity, self.threshold, self.rule, self.recency)
+        other.clock = self.clock
+        rows = [None] * len(self.keys)
+        for row in self.order:
+            rows[row] = other.write(keys[row], self.values[row], self.payload[row])[0]
+        self.__dict__.update(other.__dict__)
+        return rows

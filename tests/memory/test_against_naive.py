@@ -115,6 +115,15 @@ class MemoryMachine(RuleBasedStateMachine):
         self.memory.touch(rows)
         self.naive.touch(rows.tolist())
 
+    @rule(seed=SEEDS)
+    def rekey(self, seed):
+        """The count of a row is no part of the naive payload, so it must follow its action."""
+        keys, _, _ = self.draw(np.random.default_rng(seed), len(self.memory))
+        assert self.memory.rekey(keys).tolist() == self.naive.rekey(keys)
+        actions, counts = self.memory.columns["action"], self.memory.columns["count"]
+        for action, count in zip(actions, counts, strict=True):
+            assert abs(float(action[0]) * 100 - count) <= 1
+
     @rule(seed=SEEDS, k=st.integers(1, 9), radius=st.sampled_from([0.0, 0.5, 1.0, 3.0, np.inf]))
     def query(self, seed, k, radius):
         keys, _, _ = self.draw(np.random.default_rng(seed), 4)
@@ -209,6 +218,8 @@ def test_long_runs(recency, rule_name, dim, grid, capacity, index):
         machine.write_stale(seed, 6)
         machine.query(seed, 4, 1.0)
         machine.touch(seed, 2)
+        if seed % 4 == 0:
+            machine.rekey(seed)
         machine.set_values(seed, 2)
         machine.move_an_extreme([min, max][seed % 2], [-1e30, 0.5, 1e30][seed % 3])
         machine.same_content()

@@ -217,3 +217,16 @@ def test_the_tree_refuses_bad_keys(key):
     assert tree.nearest([1, 1]) == (0, 0.0)
     with pytest.raises((ValueError, TypeError)):
         KDTree.build([key, key]).query([0, 0], 1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "error", "message"),
+    [
+        ([], ValueError, "expected 1 keys, one for each row, got 0"),
+        ([[0, 0], [1, 1]], ValueError, "expected 1 keys, one for each row, got 2"),
+        ([[0, NAN]], ValueError, "key .* finite"),
+        ([["0", "0"]], TypeError, "real numbers"),
+    ],
+)
+def test_rekey(memory, keys, error, message):
+    refused(memory, lambda: memory.rekey(np.reshape(keys, (-1, 2))), error, message)

@@ -190,11 +190,11 @@ def test_rules_that_keep_the_key(index):
     assert EpisodicMemory.from_state(*memory.state()).blend_rate == 0.25
 
 
-def test_several_tables_are_searched_in_one_call():
+@pytest.mark.parametrize("kind", [FlatScan, KDTree])
+def test_several_tables_are_searched_in_one_call(kind):
     rng = np.random.default_rng(2)
     keys = [rng.normal(size=(n, 16)).astype(np.float32) for n in (300, 5, 0, 80)]
-    kinds = [FlatScan, KDTree, FlatScan, KDTree]
-    indexes = [kind(16) for kind in kinds]
+    indexes = [kind(16) for _ in keys]
     for index, rows in zip(indexes, keys, strict=True):
         index.rebuild(rows)
     tables = tuple(index.arrays for index in indexes)

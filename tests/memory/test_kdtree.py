@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrubjay.memory import KDTree
 from scrubjay.memory.tree_arrays import BUILT, CHILD, SPLIT_DIM
@@ -209,6 +211,30 @@ def test_rounding_never_loses_a_tie(dim):
     keys = np.float32(rng.choice([-1, 1], shape) * 10.0 ** rng.integers(-6, 7, shape))
     tree = KDTree.build(keys)
     check_answers(tree, range(3000), keys[:40] * np.float32(1.1), k=9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    dim=st.integers(16, 19),
+    later=st.sampled_from([0.0, 1e-38, 1e-3, 1.0, 1e3, 1e19, 1e37]),
+    constant=st.booleans(),
+)
+def test_codes_of_leaves_lose_no_row(seed, dim, later, constant):
+    """Centre and steps are chosen for early rows; those of later rows may be clamped or all alike,
+    and rows that only their last bits tell apart have equal codes."""
+    rng = np.random.default_rng(seed)
+    early = np.zeros((90, dim)) if constant else rng.normal(size=(90, dim))
+    tree = KDTree.build(early)
+    for row in range(90, 130):
+        tree.insert(row, np.float32(early[row % 7] * (1 + 1e-7) + later * rng.normal(size=dim)))
+    for row in rng.permutation(130)[:30]:
+        tree.remove(int(row))
+    tree.check_invariants()
+    present = [row for row in range(130) if row in tree]
+    near, far = tree.arrays.keys[present[:4]], rng.normal(size=(4, dim)) * max(later, 1.0)
+    for radius in (math.inf, 0.0, 1.5):
+        check_answers(tree, present, np.float32(np.concatenate([near, far])), 20, radius)
 
 
 def test_radius_is_inclusive_and_decided_on_squares():

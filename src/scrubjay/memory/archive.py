@@ -289,3 +289,12 @@ def read_array(
     if array.nbytes != n_bytes or hashlib.sha256(array.data).hexdigest() != described["sha256"]:
         raise ArchiveError(f"array {name!r} does not have its checksum: the file is damaged")
     return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def digest_of(config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return a hash of a configuration and of all arrays, in the order of their names."""
+    whole = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    for name in sorted(arrays):
+        whole.update(name.encode())
+        whole.update(np.ascontiguousarray(arrays[name]).data)
+    return whole.hexdigest()

@@ -131,6 +131,46 @@ def vector(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[np.floa
     return np.ascontiguousarray(array, np.float64)
 
 
+def float32_vector(name: str, values: npt.ArrayLike, n: int) -> npt.NDArray[np.float32]:
+    """Return n finite numbers, rounded to float32."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float32 and values.shape == (n,):
+        rounded = values
+    else:
+        with np.errstate(over="ignore"):
+            rounded = vector(name, values, n).astype(np.float32)
+    if not np.isfinite(rounded).all():
+        raise ValueError(f"{name} must be finite in float32; check them for NaN and infinity")
+    return rounded
+
+
+def existing_rows(rows: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
+    """Return row ids as a vector, after checking that they are below n."""
+    array = np.atleast_1d(np.asarray(rows))
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"rows must be row ids, got {array.dtype} of shape {array.shape}")
+    if array.min() < 0 or array.max() >= n:
+        raise ValueError(f"rows must be between 0 and {n - 1}, got {array}")
+    return array.astype(np.int64)
+
+
+def check_same_layout(memory: Any, other: Any) -> None:
+    """Refuse to merge memories whose rows differ in keys or columns."""
+    if not isinstance(other, type(memory)):
+        raise TypeError(f"expected an EpisodicMemory to merge, got {type(other).__name__}")
+    if other.key_dim != memory.key_dim:
+        raise ValueError(
+            f"expected a memory with keys of {memory.key_dim} numbers, got {other.key_dim}"
+        )
+    ours, theirs = (
+        {name: (column.shape[1:], column.dtype) for name, column in each.column_arrays.items()}
+        for each in (memory, other)
+    )
+    if ours != theirs:
+        raise ValueError(f"expected a memory with the columns {ours}, got {theirs}")
+
+
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a read-only view of an array."""
     view = array.view()

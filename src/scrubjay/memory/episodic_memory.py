@@ -1,7 +1,5 @@
 """The episodic memory: a table of (key, value, payload) with nearest-neighbour search."""
 
-import hashlib
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -11,10 +9,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
+from scrubjay.memory.archive import ArchiveError, digest_of, read_archive, write_archive
+from scrubjay.memory.changes import Changes, changed_rows, put_changes
 from scrubjay.memory.checks import (
     check,
+    check_same_layout,
     check_shapes,
+    existing_rows,
+    float32_vector,
     fraction,
     key_matrix,
     not_finite,
@@ -41,6 +43,7 @@ from scrubjay.memory.table import (
     fill_column,
     grown_table,
     record_type,
+    set_rows,
 )
 from scrubjay.memory.table_state import check_table, restore_table
 from scrubjay.memory.writing import (
@@ -66,6 +69,7 @@ OUTCOMES = tuple(Outcome)
 MAX_CLOCK = 1 << 62
 TWO_ACTIONS: Mapping[str, ColumnSpec] = MappingProxyType({"action": 2})
 
+Floats = npt.NDArray[np.float64]
 Written = tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]
 
 
@@ -94,11 +98,14 @@ class EpisodicMemory:
             hit, even if the row is kept. "never": nothing, first in, first out. `touch` makes rows
             recent in all cases.
         index: How rows are found: "kdtree", for few dimensions or small radii; "scan", for many
-            dimensions; "auto" chooses the scan above 8 dimensions if `distance_threshold` is 0.
+            dimensions; "auto" chooses the scan above 8 dimensions if `distance_threshold` is 0;
+            "torch" also has the rows on a GPU, for many rows of many dimensions (extra `deep`).
             All give the same answers, so files do not contain it.
         blend_rate: Part of the difference by which "blend" changes a value, above 0, at most 1.
+        device: Device of torch for `index="torch"`, such as "cuda", "cuda:1" or "cpu".
 
     Raises:
+        ImportError: If `index` is "torch", which is not installed.
         TypeError: If an argument has the wrong type.
         ValueError: If an argument is outside of its range.
     """
@@ -114,6 +121,7 @@ class EpisodicMemory:
         recency: str = "write",
         index: str = AUTO,
         blend_rate: float = 0.1,
+        device: str = "cuda",
     ) -> None:
         self.key_dim = positive_int("key_dim", key_dim)
         self.capacity = row_count(positive_int("capacity", capacity))
@@ -127,7 +135,8 @@ class EpisodicMemory:
         self._record = record_type(columns)
         self._exponents = exponent_masks(self._record)
         n_rows = min(self.capacity, FIRST_ROWS)
-        kind = index_type(index, self.key_dim, self.distance_threshold)
+        self.device = device
+        kind = index_type(index, self.key_dim, self.distance_threshold, device)
         self.index: Index = kind(self.key_dim, n_rows)
         self.table = empty_table(self._record, n_rows)
         self._prepare()
@@ -298,14 +307,9 @@ class EpisodicMemory:
         self._one_value[0] = real_number("value", value)
         self._fill(self._one_columns, columns)
         self._write(
-            self._one_key,
-            self._one_value,
-            self._one_record,
-            distance_threshold,
-            False,
-            self._one_row,
-            self._one_outcome,
-        )
+            self._one_key, self._one_value, self._one_record, distance_threshold, False,
+            self._one_row, self._one_outcome,
+        )  # fmt: skip
         return self._one_row.item(), OUTCOMES[self._one_outcome.item()]
 
     def write_many(
@@ -411,9 +415,7 @@ class EpisodicMemory:
         rows[new], outcomes[new] = added, kinds
         return rows, outcomes
 
-    def _hit(
-        self, row: int, key: npt.NDArray[np.float64], value: float, record: npt.NDArray[np.uint8]
-    ) -> Outcome:
+    def _hit(self, row: int, key: Floats, value: float, record: npt.NDArray[np.uint8]) -> Outcome:
         old = self.table.values[row]
         new = value_on_hit(*self._codes[:2], old, np.float32(value))
         changes = self.rule == "blend" or new > old
@@ -488,6 +490,7 @@ class EpisodicMemory:
                 outcomes,
             )
             if done == len(keys):
+                self.index.rows_changed(rows)
                 return
             if done < 0:
                 raise self._not_finite(keys, values, *divmod(~done, KINDS_OF_BAD))
@@ -497,6 +500,35 @@ class EpisodicMemory:
         self.index.reserve(n_rows)
         self.table = grown_table(self.table, self._record, n_rows)
         find_extremes(self.table)
+
+    def rekey(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Give every row another key, as when an embedding has been trained.
+
+        The rows are written into an empty memory under their new keys, the least recent first: rows
+        with new keys at most `distance_threshold` apart become one, as the rule says. All ids and
+        stamps are new.
+
+        Args:
+            keys: The new key of each row.
+
+        Returns:
+            The new id of each row.
+
+        Raises:
+            TypeError: If the keys are not numbers.
+            ValueError: If their shape is wrong or one is not finite; nothing is changed.
+        """
+        matrix = key_matrix(keys, self.key_dim)
+        if len(matrix) != len(self):
+            raise ValueError(f"expected {len(self)} keys, one for each row, got {len(matrix)}")
+        other, order = self.copy(), self.recency_order()
+        other.index.rebuild(np.empty((0, self.key_dim), np.float32))
+        other.table = empty_table(self._record, len(self.table.values))
+        other.table.counters[CLOCK] = self.clock
+        columns: dict[str, Any] = {name: each[order] for name, each in self.columns.items()}
+        rows = other.write_many(matrix[order], self.values[order], **columns)[0]
+        self.index, self.table = other.index, other.table
+        return rows[np.argsort(order)]
 
     def set_values(self, rows: npt.ArrayLike, values: npt.ArrayLike) -> None:
         """Change the values of rows.
@@ -511,18 +543,26 @@ class EpisodicMemory:
             TypeError: If `rows` are not whole numbers, or `values` not numbers.
             ValueError: If a row does not exist, or a value is not finite.
         """
-        numbers = self._rows_here(rows)
-        set_row_values(self.table, numbers, self._rounded(values, len(numbers)))
+        numbers = existing_rows(rows, len(self))
+        set_row_values(self.table, numbers, float32_vector("values", values, len(numbers)))
 
-    def _rounded(self, values: npt.ArrayLike, n: int) -> npt.NDArray[np.float32]:
-        if isinstance(values, np.ndarray) and values.dtype == np.float32 and values.shape == (n,):
-            rounded = values
-        else:
-            with np.errstate(over="ignore"):
-                rounded = vector("values", values, n).astype(np.float32)
-        if not np.isfinite(rounded).all():
-            raise ValueError("values must be finite in float32; check them for NaN and infinity")
-        return rounded
+    def set_columns(self, rows: npt.ArrayLike, **columns: npt.ArrayLike) -> None:
+        """Change columns of rows.
+
+        The rows get new stamps in the given order; keys, values and recency stay the same.
+
+        Args:
+            rows: Row ids; of a row that is named twice, the last one counts.
+            **columns: The new contents, one array for each column that changes.
+
+        Raises:
+            TypeError: If an argument has the wrong type.
+            ValueError: If a row or column does not exist, a shape is wrong or a number not finite;
+                nothing is changed.
+        """
+        numbers = existing_rows(rows, len(self))
+        set_rows(self.column_arrays, numbers, columns)
+        set_row_values(self.table, numbers, self.table.values[numbers])
 
     def touch(self, rows: npt.ArrayLike) -> None:
         """Make rows the most recent ones, without changing their stamps.
@@ -534,17 +574,62 @@ class EpisodicMemory:
             TypeError: If `rows` are not whole numbers.
             ValueError: If a row does not exist.
         """
-        touch_rows(self.table, self._rows_here(rows))
+        touch_rows(self.table, existing_rows(rows, len(self)))
 
-    def _rows_here(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        array = np.atleast_1d(np.asarray(rows))
-        if array.size == 0:
-            return np.empty(0, np.int64)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise TypeError(f"rows must be row ids, got {array.dtype} of shape {array.shape}")
-        if array.min() < 0 or array.max() >= len(self):
-            raise ValueError(f"rows must be between 0 and {len(self) - 1}, got {array}")
-        return array.astype(np.int64)
+    def merge(self, other: "EpisodicMemory") -> Written:
+        """Write all rows of another memory into this one, as `write_many` would.
+
+        The rows are written in the other memory's order of recency, least recent first: of two
+        memories that were filled apart from each other, the result is what one memory has to which
+        the rows of the second were offered after those of the first. Without eviction, and with a
+        threshold of 0, "max" and "replace_if_better" keep the highest value of each key, whichever
+        memory is merged into which.
+
+        Args:
+            other: A memory with the same dimension of keys and the same columns. Its keys must
+                come from the same embedding, which only the caller can know.
+
+        Returns:
+            Row ids here and outcomes, one for each row of the other memory in that order.
+
+        Raises:
+            ValueError: If the dimension or the columns differ; nothing is written.
+        """
+        check_same_layout(self, other)
+        order = other.recency_order()
+        columns: dict[str, Any] = {name: part[order] for name, part in other.columns.items()}
+        return self.write_many(other.keys[order], other.values[order], **columns)
+
+    # ------------------------------------------------------------ copies in other processes
+
+    def changes(self, since: int = 0) -> Changes:
+        """Return the rows that changed after a clock.
+
+        Args:
+            since: A former `clock` of this memory; 0 for all rows.
+
+        Returns:
+            The rows, for `apply`.
+        """
+        return changed_rows(self.index.arrays, self.table, since, self.distance_threshold)
+
+    def apply(self, changes: Changes) -> None:
+        """Make this copy of a memory what the memory was when it returned the changes.
+
+        A copy is for reading: write to the memory itself, because only that knows which rows are
+        recent.
+
+        Args:
+            changes: All changes since the `clock` of this copy.
+        """
+        if changes.n_rows < len(self):  # `rekey` has joined rows, all others have changed
+            self.index.rebuild(np.empty((0, self.key_dim), np.float32))
+            self.table = empty_table(self._record, len(self.table.values))
+        while len(self.table.values) < changes.n_rows:
+            self._grow(min(self.capacity, 2 * len(self.table.values)))
+        put_changes(self.index.arrays, self.table, changes)
+        self.index.rows_changed(changes.rows)
+        self.distance_threshold = changes.distance_threshold
 
     # ------------------------------------------------------------ copies and files
 
@@ -583,6 +668,7 @@ class EpisodicMemory:
         config: Mapping[str, Any],
         arrays: Mapping[str, npt.NDArray[Any]],
         index: str = AUTO,
+        device: str = "cuda",
     ) -> Self:
         """Create a memory from a `state`.
 
@@ -590,6 +676,7 @@ class EpisodicMemory:
             config: The configuration.
             arrays: The arrays by name.
             index: How rows are found, which is not part of a state.
+            device: Device of torch for `index="torch"`.
 
         Returns:
             A memory with the same content and order.
@@ -607,7 +694,7 @@ class EpisodicMemory:
             check(type(options["distance_threshold"]) is not bool, "the threshold is no number")
             specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in columns.items()}
             check_shapes(options["key_dim"], specs, arrays)
-            memory = cls(**options, columns=specs, index=index)
+            memory = cls(**options, columns=specs, index=index, device=device)
             memory._restore(clock, arrays)
         except (
             ValueError,
@@ -638,12 +725,7 @@ class EpisodicMemory:
         Returns:
             A string that is equal for two memories that will behave the same.
         """
-        config, arrays = self.state()
-        whole = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-        for name in sorted(arrays):
-            whole.update(name.encode())
-            whole.update(np.ascontiguousarray(arrays[name]).data)
-        return whole.hexdigest()
+        return digest_of(*self.state())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the memory to a file; an existing file is replaced atomically.
@@ -658,12 +740,13 @@ class EpisodicMemory:
         write_archive(path, {"kind": KIND, "memory": config}, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], index: str = AUTO) -> Self:
+    def load(cls, path: str | os.PathLike[str], index: str = AUTO, device: str = "cuda") -> Self:
         """Read a file written by `save`.
 
         Args:
             path: The file.
             index: How rows are found, which is not part of a file.
+            device: Device of torch for `index="torch"`.
 
         Returns:
             A memory with the same content and order.
@@ -674,7 +757,7 @@ class EpisodicMemory:
         """
         manifest, arrays = read_archive(path, kind=KIND)
         try:
-            return cls.from_state(manifest["memory"], arrays, index)
+            return cls.from_state(manifest["memory"], arrays, index, device)
         except (ArchiveError, LookupError) as error:
             raise ArchiveError(f"cannot load {path}: {error}") from error
 
@@ -694,8 +777,8 @@ class EpisodicMemory:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
-    def __getstate__(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], str]:
-        return *self.state(), self.index_name
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], str, str]:
+        return *self.state(), self.index_name, self.device
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__dict__.update(type(self).from_state(*state).__dict__)
@@ -717,13 +800,7 @@ class EpisodicMemory:
 
     # ------------------------------------------------------------ errors
 
-    def _not_finite(
-        self,
-        keys: npt.NDArray[np.float64],
-        values: npt.NDArray[np.float64],
-        index: int,
-        kind: int,
-    ) -> ValueError:
+    def _not_finite(self, keys: Floats, values: Floats, index: int, kind: int) -> ValueError:
         if kind == BAD_KEY:
             return not_finite(keys[index], f"the key of tuple {index}")
         what = f"the value {values[index]}" if kind == BAD_VALUE else "the payload"

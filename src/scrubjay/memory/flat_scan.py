@@ -8,11 +8,12 @@ The rows are in blocks of 64. A block has a centre and a scale; the code of a nu
 from the centre in units of the scale, rounded to a whole number between -31 and 31. The block also
 stores its error, the largest distance between a row and what its codes stand for. A key that is
 searched is coded in the same way. The distance between the two codes, less the errors of both, is
-never more than that between key and row, so most rows are excluded by their codes alone, which are
-small whole numbers: one instruction measures 32 of them, without rounding errors. A block is given
-up as soon as all its rows are too far. The rows that are left (a few hundred of 10^5) are measured
-by an approximate float32 distance, and those that it cannot reject with certainty, exactly. The
-answers are those of a loop over all rows, to the last bit.
+never more than that between key and row, and with the errors added never less. So most rows are
+excluded by their codes alone, which are small whole numbers: one instruction measures 16 of them,
+without rounding errors. A block is given up as soon as all its rows are too far. Rows whose lower
+bound is below the k-th smallest upper bound are collected, and measured when all blocks have been
+seen, a few dozen of 10^5: by an approximate float32 distance, and if that cannot reject a row with
+certainty, exactly. The answers are those of a loop over all rows, to the last bit.
 
 A new row is coded with the centre and scale of its block; if they do not reach so far, the whole
 block is coded again.

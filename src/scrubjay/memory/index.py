@@ -245,6 +245,13 @@ class Index(ABC):
             raise not_finite(key)
         return rows[:count], distances[:count]
 
+    def rows_changed(self, rows: npt.NDArray[np.int64]) -> None:
+        """Note that compiled code has added rows or changed their keys in `arrays`.
+
+        Args:
+            rows: Their ids; rows that have not changed do no harm.
+        """
+
     def copy(self) -> Self:
         """Return an independent copy.
 

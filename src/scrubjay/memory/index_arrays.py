@@ -1,7 +1,8 @@
 """The arrays of an index, in one layout for all kinds of indexes.
 
-All indexes have arrays of the same types, and their first record says which kind they are. So the
-compiled functions that write or search a memory are compiled once, and accept every index.
+All indexes have the same arrays, and the dtype of `nodes` says which kind they are: int32 for a
+tree, uint32 for a scan. So the compiled functions that write or search a memory accept every index,
+and are compiled only for the kind in use.
 """
 
 from collections.abc import Iterable
@@ -15,11 +16,8 @@ NO_ROW = 2**31
 
 NODE_WIDTH = 8
 
-# Columns of record 0 of `nodes` that all indexes have: the number of rows, and the kind.
-SIZE, KIND = 2, 6
-
-TREE, SCAN = 0, 1
-"""The kinds of indexes."""
+SIZE = 2
+"""Column of record 0 of `nodes`: the number of rows."""
 
 
 class IndexArrays(NamedTuple):
@@ -30,8 +28,8 @@ class IndexArrays(NamedTuple):
 
     keys: npt.NDArray[np.float32]
     """(rows, D): the key of each row."""
-    nodes: npt.NDArray[np.int32]
-    """(records, 8): in record 0 the number of rows and the kind of index."""
+    nodes: npt.NDArray[Any]
+    """(records, numbers): in record 0 the number of rows."""
     boxes: npt.NDArray[np.float32]
     """(records, numbers): what is compared with a key first, to exclude many rows at a time."""
     buckets: npt.NDArray[np.int32]

@@ -1,9 +1,14 @@
 """The compiled functions that accept every kind of index: search, add and remove."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from scrubjay.compiled import compiled
-from scrubjay.memory.index_arrays import KIND, SCAN, IndexArrays
+from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.scan_arrays import NEXT
 from scrubjay.memory.scan_kernels import find_key, scan_add, scan_remove, scan_search
 from scrubjay.memory.tree_arrays import STACK
@@ -20,62 +25,92 @@ from scrubjay.memory.tree_kernels import (
     search,
 )
 
+Kernel = Callable[..., Any]
+
+
+# ---------------------------------------------------------------- tree or scan
+
+
+def for_kind(tree_function: Kernel, scan_function: Kernel) -> Kernel:
+    """Return a function that calls one of two compiled functions, by the kind of the index.
+
+    It can be called from Python and from compiled functions. Numba chooses while it compiles, so
+    users of the tree do not wait for the compilation of the scan.
+    """
+
+    def call(index: IndexArrays, *arguments: Any) -> Any:
+        function = scan_function if index.nodes.dtype == np.uint32 else tree_function
+        return function(index, *arguments)
+
+    @overload(call, jit_options={"nogil": True})
+    def compile_call(index: Any, *arguments: Any) -> Kernel:  # noqa: ARG001  Numba's types of them
+        nodes = index.types[index.fields.index("nodes")]
+        function = scan_function if nodes.dtype == types.uint32 else tree_function
+
+        def compiled_call(index: Any, *arguments: Any) -> Any:
+            return function(index, *arguments)
+
+        return compiled_call
+
+    return call
+
 
 @compiled(nogil=True)
-def index_search(
-    index: IndexArrays,
+def scan_search_with_stack(
+    scan: IndexArrays,
     key: Singles,
     k: int,
     radius: float,
     rows: Ints,
     distances: Floats,
-    places: Ints,
-    bounds: Floats,
+    _places: Ints,
+    _bounds: Floats,
 ) -> int:
-    """Fill `rows` and squared `distances` with the k nearest within `radius`; return their number.
-
-    `places` and `bounds` are a stack of length STACK, so that a batch allocates it once.
-    """
-    if index.nodes[0, KIND] == SCAN:
-        return scan_search(index, key, k, radius, rows, distances)  # type: ignore[no-any-return]
-    return search(index, key, k, radius, rows, distances, places, bounds)  # type: ignore[no-any-return]
+    """Do `scan_search`, which needs no stack."""
+    return scan_search(scan, key, k, radius, rows, distances)  # type: ignore[no-any-return]
 
 
 @compiled(nogil=True)
-def index_find(index: IndexArrays, key: Singles) -> int:
+def tree_find(tree: IndexArrays, key: Singles) -> int:
     """Return the smallest row with exactly this key, or -1."""
-    if index.nodes[0, KIND] == SCAN:
-        return find_key(index, key)  # type: ignore[no-any-return]
     row, distance = np.empty(1, np.int64), np.empty(1, np.float64)
     places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
-    found = search(index, key, len(row), 0.0, row, distance, places, bounds)
+    found = search(tree, key, len(row), 0.0, row, distance, places, bounds)
     return int(row[0]) if found else -1
 
 
 @compiled(nogil=True)
-def index_contains(index: IndexArrays, row: int) -> bool:
-    """Whether a row id, below the length of `keys`, is in the index."""
-    if index.nodes[0, KIND] == SCAN:
-        return bool(index.buckets[row, NEXT] >= 0)
-    return contains(index, row)  # type: ignore[no-any-return]
-
-
-@compiled(nogil=True)
-def index_add(index: IndexArrays, row: int) -> None:
+def tree_add(tree: IndexArrays, row: int) -> None:
     """Add a row, whose key is already in `keys`."""
-    if index.nodes[0, KIND] == SCAN:
-        scan_add(index, row)
-    else:
-        rebuild(index, add_row(index, row))
+    rebuild(tree, add_row(tree, row))
 
 
 @compiled(nogil=True)
-def index_remove(index: IndexArrays, row: int) -> None:
+def tree_remove(tree: IndexArrays, row: int) -> None:
     """Remove a row, whose key must be the one it was added with."""
-    if index.nodes[0, KIND] == SCAN:
-        scan_remove(index, row)
-    else:
-        rebuild(index, remove_row(index, row))
+    rebuild(tree, remove_row(tree, row))
+
+
+@compiled(nogil=True)
+def scan_contains(scan: IndexArrays, row: int) -> bool:
+    """Whether a row id, below the length of `keys`, is in the index."""
+    return bool(scan.buckets[row, NEXT] >= 0)
+
+
+index_search = for_kind(search, scan_search_with_stack)
+"""Find the k nearest rows; arguments and answers are those of the tree's `search`."""
+
+index_find = for_kind(tree_find, find_key)
+"""Return the smallest row with exactly this key, or -1."""
+
+index_contains = for_kind(contains, scan_contains)
+"""Whether a row id, below the length of `keys`, is in the index."""
+
+index_add = for_kind(tree_add, scan_add)
+"""Add a row, whose key is already in `keys`."""
+
+index_remove = for_kind(tree_remove, scan_remove)
+"""Remove a row, whose key must be the one it was added with."""
 
 
 # ---------------------------------------------------------------- called from Python
@@ -153,7 +188,7 @@ def find_in_tables(
     distances: Floats,
     counts: Ints,
 ) -> None:
-    """Search several indexes for one key, and fill row t of the results from index t.
+    """Search several indexes of one kind, and fill row t of the results from index t.
 
     If an index has exactly this key, that row is its only answer, with distance 0. `distances` are
     squared; entries beyond `counts` are not changed. It may be called from compiled code; a tuple

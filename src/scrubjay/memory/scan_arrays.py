@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from scrubjay.memory.index_arrays import KIND, NODE_WIDTH, SCAN, IndexArrays, fill_front
+from scrubjay.memory.index_arrays import NODE_WIDTH, IndexArrays, fill_front
 
 LANES = 64
 """Number of rows in a block."""
@@ -32,14 +32,12 @@ SLOT, CHAIN, NEXT, PREVIOUS = range(4)
 def empty_scan(key_dim: int, n_rows: int) -> IndexArrays:
     """Return an empty index with room for row ids below `n_rows`."""
     n_blocks, n_codes = -(-n_rows // LANES), -(-key_dim // CHUNK) * CHUNK
-    scan = IndexArrays(
+    return IndexArrays(
         np.zeros((n_rows, key_dim), np.float32),
-        np.zeros((1 + n_blocks, n_codes * LANES // 4), np.int32),
+        np.zeros((1 + n_blocks, n_codes * LANES // 4), np.uint32),
         np.zeros((n_blocks, CENTRE + key_dim), np.float32),
         np.full((n_rows, 4), -1, np.int32),
     )
-    scan.nodes[0, KIND] = SCAN
-    return scan
 
 
 def grown_scan(scan: IndexArrays, n_rows: int) -> IndexArrays:

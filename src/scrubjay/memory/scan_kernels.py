@@ -33,6 +33,7 @@ from scrubjay.memory.tree_kernels import (
 
 Codes = npt.NDArray[np.int8]
 Shorts = npt.NDArray[np.int16]
+Parts = npt.NDArray[np.uint16]
 
 FAST = {*ANY_ORDER, "nnan"}
 """Numbers here may be infinite, but never NaN."""
@@ -41,12 +42,11 @@ STRIDE = 16
 """A search visits each 16th block first, to find near rows early, then the others in order."""
 
 PATIENCE = 4
-"""Number of chunks after which a block is given up if all its rows are too far. A test after every
-chunk is slower, because the processor cannot predict it."""
+"""Number of chunks after which a block is given up if all its rows are too far."""
 
-LARGEST_CODE, FARTHEST_CODE = 31, 95
-"""The largest code of a row, and of a key that is searched. The sum of four squares of their
-differences is at most 4 * 126^2, which fits into 16 bits."""
+LARGEST_CODE, FARTHEST_CODE = 31, 59
+"""The largest code of a row, and of a key that is searched. The sum of CHUNK squares of their
+differences is at most 8 * 90^2, which fits into 16 bits."""
 
 ROOM = 1.25
 """How much farther than its rows the codes of a block reach, as a factor."""
@@ -57,6 +57,15 @@ FINEST, FINEST_OF_ALL = 1e-6, 1e-12
 CAUTION = 1.0 + 1e-6
 """More than all rounding errors of a limit, as a factor."""
 
+LARGEST_SUM = 2.0**31 - 1
+"""No sum is larger; a limit may be."""
+
+HALF_ULP = 2.0**-24
+"""The largest rounding error of a float32, relative to it."""
+
+MOST_CANDIDATES = 1024
+"""Number of candidates that a search collects at most before it measures them."""
+
 # ---------------------------------------------------------------- search
 
 
@@ -64,7 +73,12 @@ CAUTION = 1.0 + 1e-6
 def scan_search(
     scan: IndexArrays, key: Singles, k: int, radius: float, rows: Ints, distances: Floats
 ) -> int:
-    """Find the k nearest rows; arguments and answers are those of `find_neighbors`."""
+    """Find the k nearest rows; arguments and answers are those of `find_neighbors`.
+
+    The codes give a lower and an upper bound of each distance. Rows whose lower bound is above the
+    k-th smallest upper bound are excluded; the others are candidates. Those of the sample are
+    measured together, so that few are measured that turn out to be too far.
+    """
     worst = radius * radius
     if k == 1:
         rows[0] = find_key(scan, key)
@@ -72,37 +86,55 @@ def scan_search(
         if rows[0] >= 0 or worst == 0.0:
             return 1 if rows[0] >= 0 else 0
     codes = scan.nodes.view(np.int8)
-    n_blocks = -(-int(scan.nodes[0, END]) // LANES)
+    n_blocks = -(-np.int64(scan.nodes[0, END]) // LANES)
     local, sums = np.zeros(codes.shape[1] // LANES, np.int16), np.empty(LANES, np.int32)
-    count, sample = 0, -(-n_blocks // STRIDE)
+    parts, highest = np.empty(LANES, np.uint16), np.full(k, np.inf)
+    candidates, lowest = np.empty(MOST_CANDIDATES, np.int64), np.empty(MOST_CANDIDATES)
+    count, waiting, sample = 0, 0, -(-n_blocks // STRIDE)
     for turn in range(sample + n_blocks):
         block = STRIDE * turn if turn < sample else turn - sample
         if turn >= sample and block % STRIDE == 0:
             continue
-        if count == k:
-            worst = distances[k - 1]
-        error = encode_key(scan.boxes[block], key, local)
-        if is_near(codes[1 + block], local, code_limit(scan.boxes[block], error, worst), sums):
-            count = search_block(scan, block, key, k, worst, error, sums, count, rows, distances)
+        error, farthest = encode_key(scan.boxes[block], key, local)
+        limit = code_limit(scan.boxes[block], error, worst)
+        if is_near(codes[1 + block], local, limit, parts, sums):
+            waiting = collect(
+                scan, block, error, farthest, limit, sums, waiting, candidates, lowest, highest
+            )
+            worst = min(worst, highest[k - 1] * highest[k - 1])
+        if waiting > 0 and (turn + 1 >= sample or waiting > MOST_CANDIDATES - LANES):
+            count = measure(
+                scan, key, k, worst, candidates[:waiting], lowest, count, rows, distances
+            )
+            waiting = 0
+            if count == k:
+                worst = min(worst, distances[k - 1])
     return count
 
 
 @compiled(nogil=True, fastmath=FAST)
-def encode_key(box: Singles, key: Singles, local: Shorts) -> float:
-    """Write the codes of a key that is searched, for one block; return their error.
+def encode_key(box: Singles, key: Singles, local: Shorts) -> tuple[float, float]:
+    """Write the codes of a key that is searched, for one block; return two bounds of their error.
 
-    Codes of a key that is far away are cut off: no row then seems farther than it is.
+    Codes of a key that is far away are cut off. The first bound leaves out what was cut off: no row
+    then seems farther than it is. The second one includes it: no row seems nearer than it is. Both
+    include the rounding errors of float32.
     """
-    inverse = 1.0 / np.float64(box[SCALE])
-    total = 0.0
+    inverse = np.float32(1.0 / np.float64(box[SCALE]))  # otherwise LLVM divides in the loop
+    most = np.float32(FARTHEST_CODE)
+    inside, outside = np.float32(0.0), np.float32(0.0)
     for i in range(len(key)):
-        exact = (np.float64(key[i]) - np.float64(box[CENTRE + i])) * inverse
-        near = min(max(exact, -FARTHEST_CODE), FARTHEST_CODE)
-        code = np.rint(near)
+        exact = np.float32((key[i] - box[CENTRE + i]) * inverse)
+        near = min(max(exact, -most), most)
+        code = np.float32(np.rint(near))
         local[i] = np.int16(code)
-        total += (near - code) * (near - code)
-    error: float = np.sqrt(total)
-    return error
+        inside += np.float32((near - code) * (near - code))
+        outside += np.float32((exact - code) * (exact - code))
+    factor, extra = 1.0 + (len(key) + 8) * HALF_ULP, 2 * FARTHEST_CODE * HALF_ULP * len(key)
+    return (
+        factor * np.sqrt(np.float64(inside)) + extra,
+        factor * np.sqrt(np.float64(outside)) + extra,
+    )
 
 
 @compiled(nogil=True, forceinline=True)
@@ -117,28 +149,29 @@ def code_limit(box: Singles, error: float, worst: float) -> float:
 
 
 @compiled(nogil=True)
-def is_near(codes: Codes, local: Shorts, limit: float, sums: Rows) -> bool:
+def is_near(codes: Codes, local: Shorts, limit: float, parts: Parts, sums: Rows) -> bool:
     """Fill `sums` with the squared distances between the codes of a key and those of a block.
 
-    Returns False, and does not finish the sums, as soon as all of them are above the limit.
+    Returns False, and does not finish the sums, as soon as all of them are above the limit. Each
+    loop has numbers of one size, and the last one an unknown length, so that LLVM uses one
+    instruction for many rows.
     """
     for lane in range(LANES):
         sums[lane] = 0
     n_chunks = len(local) // CHUNK
     for chunk in range(n_chunks):
         for lane in range(LANES):
-            total = sums[lane]
-            for half in range(2):  # 16 bits hold the sum of four squares
-                part = np.uint16(0)
-                for i in range(4 * half, 4 * half + 4):
-                    code = np.int16(codes[(chunk * CHUNK + i) * LANES + lane])
-                    gap = np.int16(code - local[chunk * CHUNK + i])
-                    part = np.uint16(part + np.uint16(gap * gap))
-                total = np.int32(total + np.int32(part))
-            sums[lane] = total
+            part = np.uint16(0)
+            for i in range(CHUNK):
+                code = np.int16(codes[(chunk * CHUNK + i) * LANES + lane])
+                gap = np.int16(code - local[chunk * CHUNK + i])
+                part = np.uint16(part + np.uint16(gap * gap))
+            parts[lane] = part
+        for lane in range(LANES):
+            sums[lane] += np.int32(parts[lane])
         if (chunk + 1) % PATIENCE == 0 or chunk + 1 == n_chunks:
             lowest = sums[0]
-            for lane in range(LANES):
+            for lane in range(len(sums)):
                 lowest = min(lowest, sums[lane])
             if lowest > limit:
                 return False
@@ -146,27 +179,67 @@ def is_near(codes: Codes, local: Shorts, limit: float, sums: Rows) -> bool:
 
 
 @compiled(nogil=True)
-def search_block(
+def collect(
     scan: IndexArrays,
     block: int,
+    error: float,
+    farthest: float,
+    limit: float,
+    sums: Rows,
+    waiting: int,
+    candidates: Ints,
+    lowest: Floats,
+    highest: Floats,
+) -> int:
+    """Append the rows of a block that its codes do not exclude to the candidates.
+
+    `lowest` receives their lower bounds; `highest` keeps the k smallest upper bounds. Returns the
+    number of candidates.
+    """
+    box, k = scan.boxes[block], len(highest)
+    scale, own = np.float64(box[SCALE]), np.float64(box[ERROR])
+    near, found = np.empty(LANES, np.int64), np.int64(0)
+    most = np.int64(min(limit, LARGEST_SUM))
+    for lane in range(LANES):  # without a branch, which the processor could not predict
+        near[found] = lane
+        found += np.int64(sums[lane] <= most)
+    for lane in near[:found]:
+        row = block * LANES + lane
+        if row >= len(scan.keys) or scan.buckets[row, NEXT] < 0:
+            continue
+        root = np.sqrt(np.float64(sums[lane]))
+        candidates[waiting] = row
+        lowest[waiting] = max(scale * (root - error) - own, 0.0)
+        waiting += 1
+        high = CAUTION * (scale * (root + farthest) + own)
+        if high < highest[k - 1]:
+            place = k - 1
+            while place > 0 and highest[place - 1] > high:
+                highest[place] = highest[place - 1]
+                place -= 1
+            highest[place] = high
+    return waiting
+
+
+@compiled(nogil=True)
+def measure(
+    scan: IndexArrays,
     key: Singles,
     k: int,
     worst: float,
-    error: float,
-    sums: Rows,
+    candidates: Ints,
+    lowest: Floats,
     count: int,
     rows: Ints,
     distances: Floats,
 ) -> int:
-    """Measure the rows of a block that its codes do not exclude; return the number found so far."""
-    keys, buckets = scan.keys, scan.buckets
+    """Measure candidates exactly, and keep the k nearest; return the number found so far."""
+    keys = scan.keys
     worst_row = rows[k - 1] if count == k else NO_ROW
     surely_worse = rough_limit(len(key), worst)
-    limit = code_limit(scan.boxes[block], error, worst)
-    for row in range(block * LANES, min(block * LANES + LANES, len(keys))):
-        if sums[row - block * LANES] > limit or buckets[row, NEXT] < 0:
-            continue
-        if rough_distance(keys, row, key) > surely_worse:
+    for i in range(len(candidates)):
+        row = candidates[i]
+        if lowest[i] * lowest[i] > worst * CAUTION or rough_distance(keys, row, key) > surely_worse:
             continue
         distance = key_distance(keys, row, key)
         if distance > worst or (distance == worst and row > worst_row):
@@ -180,10 +253,9 @@ def search_block(
             place -= 1
         distances[place], rows[place] = distance, row
         count = min(count + 1, k)
-        if count == k:
+        if count == k and distances[k - 1] <= worst:
             worst, worst_row = distances[k - 1], rows[k - 1]
             surely_worse = rough_limit(len(key), worst)
-            limit = code_limit(scan.boxes[block], error, worst)
     return count
 
 
@@ -365,5 +437,5 @@ def fill_hash(scan: IndexArrays, rows: Ints) -> None:
 @compiled(nogil=True)
 def encode_blocks(scan: IndexArrays) -> None:
     """Write the codes of all blocks in use."""
-    for block in range(-(-int(scan.nodes[0, END]) // LANES)):
+    for block in range(-(-np.int64(scan.nodes[0, END]) // LANES)):
         encode_block(scan, block)

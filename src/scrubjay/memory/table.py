@@ -169,3 +169,23 @@ def convert_column(target: npt.NDArray[Any], name: str, array: npt.NDArray[Any])
         target[...] = array
     if kind in "iu" and not np.array_equal(target, array):
         raise ValueError(f"column {name!r} holds {target.dtype}, too small for {array}")
+
+
+def set_rows(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    rows: npt.NDArray[np.int64],
+    columns: Mapping[str, npt.ArrayLike],
+) -> None:
+    """Change columns of rows, after checking all of them."""
+    unknown = sorted(columns.keys() - arrays.keys())
+    if unknown:
+        raise ValueError(f"expected columns of {sorted(arrays)}, got {unknown}")
+    found = {}
+    for name, given in columns.items():
+        target = arrays[name]
+        found[name] = np.empty((len(rows), *target.shape[1:]), target.dtype)
+        fill_column(found[name], name, given)
+        if target.dtype.kind == "f" and not np.isfinite(found[name]).all():
+            raise ValueError(f"column {name!r} must be finite; check it for NaN and infinity")
+    for name, array in found.items():
+        arrays[name][rows] = array

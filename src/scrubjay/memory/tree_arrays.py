@@ -5,26 +5,24 @@
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 from scrubjay.memory.index_arrays import NO_ROW, NODE_WIDTH, SIZE, IndexArrays, fill_front
 
-BUCKET = 32
-"""Slots of a leaf; the row that takes the last slot splits the leaf."""
-
-LEAF_FILL = 24
-"""A subtree of at most this many rows is built as one leaf."""
+MANY = 16
+"""From this number of dimensions on, computing an approximate distance first is faster."""
 
 HEAVY, WHOLE = 7, 10
 """No child has more than HEAVY / WHOLE of the rows of its parent."""
 
-ROWS_PER_LEAF = 8
-"""A leaf with a sibling has at least 3/10 of LEAF_FILL + 1 rows, so at least this many."""
-
 STACK = 128
-"""More than twice the depth of a tree of 2^31 rows, log(2^31 / LEAF_FILL) / log(10 / 7) < 52."""
+"""More than twice the depth of a tree of 2^31 rows, log(2^31 / 24) / log(10 / 7) < 52."""
+
+LANES, LARGEST_CODE = 32, 63
+"""Codes of so many rows are measured together, and the largest code: see `leaf_codes.py`."""
 
 # Columns of `nodes`. CHILD, SIZE and FIRST_ROW have one number for each side: left, right. Node 0
-# has no split; the kind of index is there instead.
+# has no split.
 CHILD, FIRST_ROW = 0, 4
 SPLIT_DIM, SPLIT_ROW = 6, 7
 
@@ -41,26 +39,53 @@ TreeArrays = IndexArrays
   row. A child is a node if positive, else ~leaf. Node 0 is the head: its left child is the tree.
   Leaf 0 is never used.
 - `boxes`, (records, 1 + 4 D): split value; lowest and highest corner of the left, then right child.
-- `buckets`, (records, BUCKET): the row ids of each leaf, as many as its parent says.
+- `buckets`, (records, slots): the row ids of each leaf, as many as its parent says. In many
+  dimensions followed by the codes of these rows, one byte each: for each LANES rows the codes of
+  all of them in the first dimension, then in the second, and so on, up to a multiple of four. The
+  head's right box then has their centre and the steps of a unit.
 """
 
 
-def n_records(n_rows: int) -> int:
-    """Return the maximum number of leaves (and of nodes, including the head) for `n_rows` rows."""
-    return n_rows // ROWS_PER_LEAF + 2
+@register_jitable
+def leaf_slots(key_dim: int) -> int:
+    """Return the number of slots of a leaf; the row that takes the last slot splits the leaf."""
+    return 64 if key_dim >= MANY else 32
+
+
+@register_jitable
+def leaf_fill(key_dim: int) -> int:
+    """Return the number of rows up to which a subtree is built as one leaf."""
+    return 56 if key_dim >= MANY else 24
+
+
+def n_records(key_dim: int, n_rows: int) -> int:
+    """Return the maximum number of leaves (and of nodes, including the head) for `n_rows` rows.
+
+    A leaf with a sibling has at least 3/10 of the rows of the smallest node.
+    """
+    rows_per_leaf: int = -(-(WHOLE - HEAVY) * (leaf_fill(key_dim) + 1) // WHOLE)
+    return n_rows // rows_per_leaf + 2
+
+
+@register_jitable
+def n_codes(key_dim: int) -> int:
+    """Return the number of codes of a row."""
+    return -(-key_dim // 4) * 4 if key_dim >= MANY else 0
 
 
 def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:
     """Return an empty tree with room for row ids below `n_rows`."""
-    records = n_records(n_rows)
+    records = n_records(key_dim, n_rows)
+    words = leaf_slots(key_dim) * (4 + n_codes(key_dim)) // 4
     tree = TreeArrays(
         np.zeros((n_rows, key_dim), np.float32),
         np.zeros((records, NODE_WIDTH), np.int32),
         np.zeros((records, 1 + 4 * key_dim), np.float32),
-        np.zeros((records, BUCKET), np.int32),
+        np.zeros((records, words), np.int32),
     )
     tree.nodes[0, CHILD] = ~1
     tree.nodes[0, FIRST_ROW] = NO_ROW - 1
+    tree.boxes[0, 1 + 3 * key_dim] = 1.0
     _free(tree.nodes, CHILD, tree.nodes[0], FREE_NODE, 1)
     _free(tree.buckets, 0, tree.nodes[0], FREE_LEAF, 2)
     return tree

@@ -9,20 +9,30 @@ import numpy.typing as npt
 
 from scrubjay.compiled import compiled
 from scrubjay.memory.index_arrays import NO_ROW, SIZE
+from scrubjay.memory.leaf_codes import (
+    choose_codes,
+    code_limit,
+    encode_key,
+    encode_row,
+    measure_codes,
+)
 from scrubjay.memory.tree_arrays import (
-    BUCKET,
     BUILT,
     CHILD,
     FIRST_ROW,
     FREE_LEAF,
     FREE_NODE,
     HEAVY,
-    LEAF_FILL,
+    LANES,
+    MANY,
     SPLIT_DIM,
     SPLIT_ROW,
     STACK,
     WHOLE,
     TreeArrays,
+    leaf_fill,
+    leaf_slots,
+    n_codes,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -32,9 +42,6 @@ Rows = npt.NDArray[np.int32]
 
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 """Allows the compiler to sum in any order and several numbers at a time."""
-
-MANY = 16
-"""From this number of dimensions on, computing an approximate distance first is faster."""
 
 ROUGH, DOUBT = 2.0**-23, 8
 """The relative error of an approximate squared distance of D terms is below (D + DOUBT) * ROUGH."""
@@ -81,13 +88,21 @@ def search(
 ) -> int:
     """Like `find_neighbors`, with the caller's stack, so that a batch allocates it once.
 
-    In many dimensions, most rows and boxes are rejected by an approximate distance; those that it
-    cannot reject with certainty are measured exactly.
+    In many dimensions, most boxes are rejected by an approximate distance, and most rows by their
+    codes; those that cannot be rejected with certainty are measured exactly.
     """
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
-    doubt = (len(key) + DOUBT) * ROUGH if len(key) >= MANY else 0.0
+    many = len(key) >= MANY
+    doubt = (len(key) + DOUBT) * ROUGH if many else 0.0
     worst, worst_row = radius * radius, NO_ROW
     surely_worse = max(worst * (1.0 + doubt), SMALLEST)
+    # without codes no arrays are allocated, which would take as long as visiting a leaf
+    local, sums = places[:0].view(np.int16), places[:0].view(np.int32)
+    codes, error, limit = buckets.view(np.int8), 0.0, np.int32(0)
+    if many:
+        local, sums = np.zeros(n_codes(len(key)), np.int16), np.empty(LANES, np.int32)
+        error = encode_key(boxes, key, local)
+        limit = code_limit(boxes, len(key), error, worst)
     count = 0
     places[0], bounds[0] = 0, 0.0
     height = 1
@@ -118,26 +133,35 @@ def search(
                 places[height], bounds[height] = 2 * child + 1 - far, left
                 height += 1
             continue
-        for slot in range(nodes[node, SIZE + side]):
-            row = buckets[~child, slot]
-            if doubt > 0.0 and surely_worse < rough_distance(keys, row, key) <= LARGEST:
+        size = nodes[node, SIZE + side]
+        for first in range(0, size, LANES):
+            if many and measure_codes(codes, ~child, first, local, sums) > limit:
                 continue
-            distance = key_distance(keys, row, key)
-            if distance > worst or (distance == worst and row > worst_row):
-                continue
-            position = min(count, k - 1)
-            while position > 0 and (
-                distances[position - 1] > distance
-                or (distances[position - 1] == distance and rows[position - 1] > row)
-            ):
-                distances[position] = distances[position - 1]
-                rows[position] = rows[position - 1]
-                position -= 1
-            distances[position], rows[position] = distance, row
-            count = min(count + 1, k)
-            if count == k:
-                worst, worst_row = distances[k - 1], rows[k - 1]
-                surely_worse = max(worst * (1.0 + doubt), SMALLEST)
+            for slot in range(first, min(first + LANES, size)):
+                row = buckets[~child, slot]
+                if many and (
+                    sums[slot - first] > limit
+                    or surely_worse < rough_distance(keys, row, key) <= LARGEST
+                ):
+                    continue
+                distance = key_distance(keys, row, key)
+                if distance > worst or (distance == worst and row > worst_row):
+                    continue
+                position = min(count, k - 1)
+                while position > 0 and (
+                    distances[position - 1] > distance
+                    or (distances[position - 1] == distance and rows[position - 1] > row)
+                ):
+                    distances[position] = distances[position - 1]
+                    rows[position] = rows[position - 1]
+                    position -= 1
+                distances[position], rows[position] = distance, row
+                count = min(count + 1, k)
+                if count == k:
+                    worst, worst_row = distances[k - 1], rows[k - 1]
+                    surely_worse = max(worst * (1.0 + doubt), SMALLEST)
+                    if many:
+                        limit = code_limit(boxes, len(key), error, worst)
     return count
 
 
@@ -232,7 +256,7 @@ def add_row(tree: TreeArrays, row: int) -> int:
     while True:
         node, side = place >> 1, place & 1
         include(keys, nodes, boxes, node, side, row)
-        if unbalanced < 0 and node > 0 and is_unbalanced(nodes, node):
+        if unbalanced < 0 and node > 0 and is_unbalanced(nodes, node, keys.shape[1]):
             unbalanced = above
         child = nodes[node, CHILD + side]
         if child < 0:
@@ -241,9 +265,11 @@ def add_row(tree: TreeArrays, row: int) -> int:
         place = 2 * child + side_of(keys, nodes, boxes, child, row)
     size = nodes[node, SIZE + side]
     buckets[~child, size - 1] = row
+    if keys.shape[1] >= MANY:
+        encode_row(tree, np.int64(~child), np.int64(size - 1), row)
     if has_outgrown(keys, nodes):
         return 0
-    if unbalanced < 0 and size == BUCKET:
+    if unbalanced < 0 and size == leaf_slots(keys.shape[1]):
         return place
     return unbalanced
 
@@ -261,7 +287,7 @@ def remove_row(tree: TreeArrays, row: int) -> int:
         node, side = place >> 1, place & 1
         path[level] = place
         nodes[node, SIZE + side] -= 1
-        if unbalanced < 0 and node > 0 and is_unbalanced(nodes, node):
+        if unbalanced < 0 and node > 0 and is_unbalanced(nodes, node, keys.shape[1]):
             unbalanced = path[level - 1]
         child = nodes[node, CHILD + side]
         if child < 0:
@@ -273,6 +299,8 @@ def remove_row(tree: TreeArrays, row: int) -> int:
     while buckets[~child, slot] != row:
         slot += 1
     buckets[~child, slot] = buckets[~child, last]
+    if keys.shape[1] >= MANY and slot < last:
+        encode_row(tree, np.int64(~child), slot, np.int64(buckets[~child, slot]))
     if touches(keys, nodes, boxes, node, side, row):
         enclose(keys, nodes, boxes, node, side, buckets[~child], np.int64(0), last)
         while level > 0 and unite(nodes, boxes, path[level - 1]):
@@ -305,10 +333,12 @@ def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> 
 
 
 @compiled(nogil=True)
-def is_unbalanced(nodes: Rows, node: int) -> bool:
+def is_unbalanced(nodes: Rows, node: int, key_dim: int) -> bool:
     """Whether one side has too many rows, or both together fit into one leaf."""
     left, right = int(nodes[node, SIZE]), int(nodes[node, SIZE + 1])
-    return left + right <= LEAF_FILL or WHOLE * max(left, right) > HEAVY * (left + right)
+    if left + right <= leaf_fill(key_dim):
+        return True
+    return bool(WHOLE * max(left, right) > HEAVY * (left + right))
 
 
 @compiled(nogil=True)
@@ -436,19 +466,25 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     parts = np.empty((STACK, 3), np.int64)
     parts[0, 0], parts[0, 1], parts[0, 2] = place, 0, len(rows)
     height = 1
+    many = keys.shape[1] >= MANY
     if place == 0:
         nodes[0, BUILT] = len(rows)
+        if many and len(rows) > 0:
+            most_spread(keys, rows, parts[0, 1], parts[0, 2], means, spreads)
+            choose_codes(boxes, means, spreads)
     while height > 0:
         height -= 1
         here, start, stop = parts[height, 0], parts[height, 1], parts[height, 2]
         node, side = here >> 1, here & 1
         enclose(keys, nodes, boxes, node, side, rows, start, stop)
-        if stop - start <= LEAF_FILL:
+        if stop - start <= leaf_fill(keys.shape[1]):
             leaf = nodes[0, FREE_LEAF]
             nodes[0, FREE_LEAF] = buckets[leaf, 0]
             nodes[node, CHILD + side] = ~leaf
             for i in range(start, stop):
                 buckets[leaf, i - start] = rows[i]
+                if many:
+                    encode_row(tree, np.int64(leaf), i - start, np.int64(rows[i]))
             continue
         child = nodes[0, FREE_NODE]
         nodes[0, FREE_NODE] = nodes[child, CHILD]
@@ -473,7 +509,8 @@ def most_spread(
 ) -> int:
     """Return the dimension with the largest mean distance from the mean, from about SAMPLE rows.
 
-    The width of the bounding box is not used, because a single row can determine it.
+    Fills `means` and `spreads` with the means and the mean distances from them. The width of the
+    bounding box is not used, because a single row can determine it.
     """
     key_dim = keys.shape[1]
     stride = max(1, (stop - start) // SAMPLE)
@@ -488,6 +525,8 @@ def most_spread(
     for j in range(start, stop, stride):
         for i in range(key_dim):
             spreads[i] += abs(np.float64(keys[rows[j], i]) - means[i])
+    for i in range(key_dim):
+        spreads[i] /= n_rows
     dimension = 0
     for i in range(1, key_dim):
         if spreads[i] > spreads[dimension]:
