@@ -1,9 +1,9 @@
 """The rows that CEC and CECPlus end with after a seeded run, as hashes in a file.
 
-    python tests/record_rows.py           # record anew with the present code, and show what differs
-    python tests/record_rows.py --check   # only show what differs from the file
+    python tests/record_rows.py CECPlus           # record anew, and show what differs
+    python tests/record_rows.py CECPlus --check   # only show what differs from the file
 
-`test_recorded_rows.py` compares the present code with the file. A run also depends on the machine:
+`test_recorded_rows.py` compares the present code with the files. A run also depends on the machine:
 MuJoCo's physics, the C library's exp and log, and the order of sums in a matrix product may differ
 in the last bit. Controls that contain no agent are therefore recorded too: where a control differs
 on some machine, the rows of that task say nothing about the agent.
@@ -23,7 +23,12 @@ import numpy as np
 
 from scrubjay import CEC, CECPlus, preset
 
-FILE = Path(__file__).parent / "data" / "0.1.0" / "recorded_rows.json"
+DATA = Path(__file__).parent / "data"
+# the rows of CEC are those of 0.1.0; CECPlus has changed since, and was recorded anew
+FILES = {
+    "CEC": DATA / "0.1.0" / "recorded_rows.json",
+    "CECPlus": DATA / "recorded_rows_plus.json",
+}
 TASKS = {
     "GrowingTree": 20_000,
     "SparseMountainCar": 20_000,
@@ -121,17 +126,19 @@ def digest(**arrays: np.ndarray[Any, Any]) -> str:
     return result.hexdigest()
 
 
-def read() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return content
+def read(method: str) -> dict[str, Any]:
+    """What was recorded of a method."""
+    content: dict[str, Any] = json.loads(FILES[method].read_text(encoding="utf-8"))
+    return {**content, "runs": {method: content["runs"][method]}}
 
 
-def record() -> dict[str, Any]:
+def record(method: str) -> dict[str, Any]:
     """Everything anew, with the seconds of each case on the terminal."""
     runs: dict[str, Any] = {}
-    run(Case("CEC", "GrowingTree", 0))  # compiles, so that the seconds below are those of the runs
-    run(Case("CECPlus", "GrowingTree", 0))
+    run(Case(method, "GrowingTree", 0))  # compiles, so that the seconds are those of the runs
     for case in CASES:
+        if case.method != method:
+            continue
         start = time.process_time()
         entry = run(case)
         runs.setdefault(case.method, {}).setdefault(case.task, {})[str(case.seed)] = entry
@@ -155,13 +162,14 @@ def differences(old: Any, new: Any, name: str = "") -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("method", choices=METHODS)
     parser.add_argument("--check", action="store_true", help="leave the file as it is")
     arguments = parser.parse_args()
-    new = record()
-    lines = differences(read() if FILE.exists() else {}, new)
-    print("\n".join(lines) or f"nothing differs from {FILE}")
+    file, new = FILES[arguments.method], record(arguments.method)
+    lines = differences(read(arguments.method) if file.exists() else {}, new)
+    print("\n".join(lines) or f"nothing differs from {file}")
     if not arguments.check:
-        FILE.write_text(json.dumps(new, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(new, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 1 if lines and arguments.check else 0
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         GoalDifference,
         Grey,
         Identity,
+        LearnedEncoder,
         LowFrequencies,
         Periodic,
         RandomProjection,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
         SelectKeys,
     )
     from scrubjay.memory import ArchiveError, EpisodicMemory, KDTree, Outcome
-    from scrubjay.training import BaseCallback, RunFolder
+    from scrubjay.training import BaseCallback, Collectors, RunFolder
 
 __version__ = "0.2.0"
 
@@ -47,6 +48,7 @@ _HOMES = {
         "GoalDifference",
         "Grey",
         "Identity",
+        "LearnedEncoder",
         "LowFrequencies",
         "Periodic",
         "RandomProjection",
@@ -58,7 +60,7 @@ _HOMES = {
     "scrubjay.memory": ("ArchiveError", "EpisodicMemory", "KDTree", "Outcome"),
     "scrubjay.registry": ("AgentSpec", "make", "register"),
     "scrubjay.runs.launch": ("resume",),
-    "scrubjay.training": ("BaseCallback", "RunFolder"),
+    "scrubjay.training": ("BaseCallback", "Collectors", "RunFolder"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -71,6 +73,7 @@ __all__ = [
     "BoundsScaler",
     "CECPlus",
     "Chain",
+    "Collectors",
     "Downsample",
     "Embedding",
     "EpisodicMemory",
@@ -79,6 +82,7 @@ __all__ = [
     "Grey",
     "Identity",
     "KDTree",
+    "LearnedEncoder",
     "LinearSchedule",
     "LowFrequencies",
     "MemoryAgent",

@@ -6,6 +6,7 @@ evaluates more often therefore draw the same numbers.
 """
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ class Stream(IntEnum):
     EVALUATION = 2
     EMBEDDING = 3
     PREDICTION = 4
+    TARGET = 5
 
 
 def seed_sequence(
@@ -37,3 +39,20 @@ def generator(
 def reset_seed(seed: int, stream: Stream, environment: int = 0, episode: int = 0) -> int:
     """Return the seed for `env.reset` at the start of an episode (31 bits, to fit into int32)."""
     return int(seed_sequence(seed, stream, environment, episode).generate_state(1)[0] >> 1)
+
+
+class LazyGenerator:
+    """A generator that is created when it is first used: most methods never use it.
+
+    Args:
+        where: Seed, stream, environment and episode.
+    """
+
+    def __init__(self, *where: Any) -> None:
+        self._where = where
+        self.used: np.random.Generator | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self.used is None:
+            self.used = generator(*self._where)
+        return getattr(self.used, name)

@@ -109,6 +109,32 @@ _SPECS = {
             presets=("paper",),
             vectors=False,
         ),
+        AgentSpec(
+            "crossq",
+            "scrubjay.deep.contrib:CrossQ",
+            actions=("Box",),
+            extra="deep",
+            summary="sb3-contrib's CrossQ, a baseline",
+            presets=("defaults", "small-entropy"),
+            vectors=False,
+        ),
+        AgentSpec(
+            "tqc",
+            "scrubjay.deep.contrib:TQC",
+            actions=("Box",),
+            extra="deep",
+            summary="sb3-contrib's TQC, a baseline",
+            presets=("defaults", "small-entropy"),
+            vectors=False,
+        ),
+        AgentSpec(
+            "dqn",
+            "scrubjay.deep.dqn:DQN",
+            actions=("Discrete",),
+            extra="deep",
+            summary="Stable-Baselines3's Deep Q-Network, a baseline for discrete actions",
+            vectors=False,
+        ),
     )
 }
 

@@ -19,7 +19,7 @@ from neutral import neutral_plus
 
 from probes import Counting, Drift, Handmade
 from scrubjay import CEC, CECPlus
-from scrubjay.agents.cec_plus import BEST, CLOSENESS, FOLLOWED, REPEATED
+from scrubjay.agents.cec_plus_kernels import BEST, CLOSENESS, FOLLOWED, REPEATED
 from scrubjay.agents.recorder import BLOCK, CHOICE, Choice
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.embedding import (
@@ -90,7 +90,7 @@ class Witness:
     def recorder(self, n_lanes, batched):
         return WitnessedRecorder(self, self._recorder(n_lanes, batched), n_lanes, batched)
 
-    def write_many(self, keys, values, *, action):
+    def write_many(self, keys, values, *, action, **others):
         if self.expected is not None:
             returns, row_values = self.expected
             np.testing.assert_array_equal(np.asarray(values), returns)
@@ -98,7 +98,7 @@ class Witness:
                 assert self.agent.memory.values[row] == value
             self.expected = None
         self.offered.update(zip(as_bytes(keys), as_bytes(action), strict=True))
-        rows, outcomes = self._write(keys, values, action=action)
+        rows, outcomes = self._write(keys, values, action=action, **others)
         for row, outcome in zip(rows, outcomes, strict=True):
             if outcome != 2:  # anything but KEPT makes it another row
                 self.n_identities += 1
@@ -118,10 +118,16 @@ class WitnessedRecorder:
         self.witness, self.inner, self.batched = witness, inner, batched
         self.episodes = [None] * n_lanes
         self.length, self.total_reward = inner.length, inner.total_reward
+        self.longest = inner.longest
 
     def begin(self, lane=0):
         self.episodes[lane] = WitnessedEpisode(self.witness)
         return self.inner.begin(lane)
+
+    def begin_many(self, lanes):
+        for lane in lanes:
+            self.episodes[lane] = WitnessedEpisode(self.witness)
+        return self.inner.begin_many(lanes)
 
     def _active(self, lanes):
         return [
@@ -272,7 +278,8 @@ AGENTS = {
     "small": partial(
         neutral_plus, epsilon=0.1, correction=0.5, capacity=8, stitching=True, gamma=0.9
     ),
-    "plus": CECPlus,
+    # sweeps change values between episodes, which the witness does not follow
+    "plus": partial(CECPlus, planning=0.0),
 }
 
 

@@ -3,6 +3,7 @@
 from scrubjay.agents.base import MemoryAgent, Spaces
 from scrubjay.agents.cec import CEC
 from scrubjay.agents.cec_plus import CECPlus
+from scrubjay.agents.explanation import Explanation, Neighbor
 from scrubjay.agents.mfec import MFEC
 from scrubjay.agents.recorder import CHOICE, Choice, Experience, Lanes, Learned, Notes, Step
 from scrubjay.agents.schedules import LinearSchedule
@@ -15,10 +16,12 @@ __all__ = [
     "CECPlus",
     "Choice",
     "Experience",
+    "Explanation",
     "Lanes",
     "Learned",
     "LinearSchedule",
     "MemoryAgent",
+    "Neighbor",
     "Notes",
     "Range",
     "Spaces",

@@ -184,11 +184,15 @@ def make_codec(
         if isinstance(space, kind) and kind.__name__ in kinds:
             made: ActionCodec = codec(space)
             return made
-    others = [name for name, spec in agent_specs().items() if type(space).__name__ in spec.actions]
-    hint = f"; methods that can act in it: {', '.join(others)}" if others else ""
     known = ", ".join(kinds)
     spaces = f"the spaces {known}; expected one of them" if kinds[1:] else f"{known} spaces only"
-    raise TypeError(f"{method} acts in {spaces}, got {space}{hint}")
+    raise TypeError(f"{method} acts in {spaces}, got {space}{methods_for(space)}")
+
+
+def methods_for(space: gymnasium.Space[Any]) -> str:
+    """The end of a message that refuses an action space: which methods can act in it."""
+    others = [name for name, spec in agent_specs().items() if type(space).__name__ in spec.actions]
+    return f"; methods that can act in it: {', '.join(others)}" if others else ""
 
 
 def _inwards(bound: npt.NDArray[Any], inside: float) -> Stored:

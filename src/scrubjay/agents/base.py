@@ -6,7 +6,6 @@ counted, so the values of the last boundary are kept, and `save` writes those.
 """
 
 import copy
-import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,26 +18,31 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.actions import KINDS, ActionCodec, make_codec
+from scrubjay.agents.album import Album
+from scrubjay.agents.collecting import CollectingAgent
+from scrubjay.agents.episode import Episode, sample_actions
+from scrubjay.agents.explanation import Explained
 from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
 from scrubjay.agents.habits import (
     ARGUMENTS,
     check_conveniences,
+    check_names,
     chosen_seed,
     missing_attribute,
     warn_of_images,
     warn_of_size,
     with_conveniences,
 )
+from scrubjay.agents.held_episodes import with_keys
 from scrubjay.agents.recorder import (
-    Episode,
     EpisodeRecorder,
     Experience,
     HeldEpisode,
     Lanes,
     Learned,
     Notes,
-    sample_actions,
 )
+from scrubjay.agents.rekeying import check_learned_keys, study, with_frames, with_present_keys
 from scrubjay.agents.returns import check_returns
 from scrubjay.agents.settings import settings_of
 from scrubjay.embedding import Embedding, Identity
@@ -46,7 +50,7 @@ from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.randomness import Stream, generator
-from scrubjay.training import Callback, Environment, Logger, RunFolder, train
+from scrubjay.training import Callback, Collectors, Environment, Logger, RunFolder, train
 from scrubjay.training.env_view import EnvView, as_vec_env, describe_env
 from scrubjay.training.logger import ForwardOutput
 from scrubjay.training.vec_env import VecEnv, check_vec_env, is_vec_env
@@ -79,7 +83,7 @@ class Boundary(NamedTuple):
     embedding: Arrays
 
 
-class MemoryAgent(ABC):
+class MemoryAgent(CollectingAgent, Explained, ABC):
     """An agent that acts from episodic memory. A method says how it decides and how it learns.
 
     A method's constructor has its settings as keyword arguments, with their ranges, and calls
@@ -102,6 +106,8 @@ class MemoryAgent(ABC):
     resumable: ClassVar[bool] = True
     action_kinds: ClassVar[tuple[str, ...]] = KINDS
     """The kinds of action spaces in which it can act."""
+    takes_learned_keys: ClassVar[bool] = False
+    """Whether an embedding may change the keys of its rows, and with them all distances."""
     gamma: float = 1.0
     seed: int
     verbose: int = 0
@@ -150,8 +156,7 @@ class MemoryAgent(ABC):
         )
         self._bind_embedding(None if settings.get("embedding") is None else self.embedding)
         self.num_timesteps = 0
-        self.n_episodes = 0
-        self.n_dropped_episodes = 0
+        self.n_episodes = self.n_dropped_episodes = 0
         self.logger = Logger()
         self.held: list[HeldEpisode] = []
         self._next_episodes: dict[int, int] = {}
@@ -162,6 +167,8 @@ class MemoryAgent(ABC):
         self._is_warm = False
         self._prediction_rng = generator(self.seed, Stream.PREDICTION)
         self.memories: dict[str, EpisodicMemory] = self.make_memories()
+        images = self.flattener.picture_type is not None
+        self.album: Album | None = Album(self.flattener.picture) if images else None
         check_names(self.memories)
         warn_of_images(self)
         self.memory_changed()
@@ -171,6 +178,7 @@ class MemoryAgent(ABC):
         # a copy of its own: an embedding learns, and the same one may be given to several agents
         chosen = self.default_embedding() if embedding is None else embedding
         self.embedding: Embedding = copy.deepcopy(chosen)
+        check_learned_keys(self, chosen)
         self.flattener = self.embedding.flattener(self.observation_space)
         bind_keeping_state(self.embedding, self.flattener.bounds, self.seed)
 
@@ -515,31 +523,23 @@ class MemoryAgent(ABC):
         if not self.embedding.ready:
             self.held = held
             return []
-        episodes = [*(self._with_keys(waiting) for waiting in held), *known]
+        waited = [with_keys(each, self.embedding, self.notes) for each in held]
+        episodes = [
+            *(with_frames(self, *pair) for pair in zip(waited, held, strict=True)),
+            *(with_present_keys(self.embedding, experience) for experience in known),
+        ]
         if not self.can_decide:
             self.calibrate(episodes)
         learned = []
         for experience in episodes:
+            clocks = {name: memory.clock for name, memory in self.memories.items()}
             learned.append(self.learn_from(experience))
             self.held = self.held[1:]  # those that waited come first
             self.memory_changed()
+            if self.album is not None:
+                self.album.add(self.memories, clocks, experience.keys, experience.frames)
+            study(self, experience)
         return learned
-
-    def _with_keys(self, held: HeldEpisode) -> Experience:
-        keys = self.embedding.embed_batch(held.vectors)
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(keys.astype(np.float32)).all(axis=1)
-        if not finite.all():
-            vector = held.vectors[finite.argmin()]
-            raise ValueError(f"expected finite keys, got {keys[finite.argmin()]} for {vector}")
-        n = len(held.rewards)
-        trace, numbers = (
-            np.zeros((n, self.notes.trace), np.int64),
-            np.zeros((n, self.notes.numbers)),
-        )
-        return Experience(
-            keys, held.actions, held.rewards, trace, numbers, held.terminated, decided=False
-        )
 
     # -- Stable-Baselines3's shape -------------------------------------------------------------
 
@@ -563,6 +563,7 @@ class MemoryAgent(ABC):
         tensorboard: bool = False,
         max_episode_steps: int | None = None,
         success_key: str | None = None,
+        collectors: int | Collectors | None = None,
         training_state: Mapping[str, Any] | None = None,
     ) -> Self:
         """Train for a number of steps or episodes.
@@ -589,6 +590,8 @@ class MemoryAgent(ABC):
             max_episode_steps: Where longer episodes are ended as time-outs.
             success_key: The entry of `info` that says whether an episode was solved; by default
                 "is_success", then "success".
+            collectors: How many processes step environments of their own and decide, while this
+                one learns from their episodes; `Collectors` says how. See docs/scale.md.
             training_state: What the checkpoint of a resumed run kept.
 
         Returns:
@@ -596,6 +599,7 @@ class MemoryAgent(ABC):
         """
         if self.env is None:
             raise ValueError("expected an environment to learn in: call set_env(env) first")
+        self.embedding.require_extras()
         warn_of_size(self, total_timesteps)
         train(
             self,
@@ -619,6 +623,7 @@ class MemoryAgent(ABC):
             tensorboard=tensorboard,
             max_episode_steps=max_episode_steps,
             success_key=success_key,
+            collectors=collectors,
             training_state=training_state,
         )
         return self
@@ -754,8 +759,12 @@ class MemoryAgent(ABC):
             episode.finish(observation)
         agent.predict(observation, deterministic=True)
         agent.predict(observation)
+        agent.call_rare_kernels()
         for memory in agent.memories.values():
             EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
+
+    def call_rare_kernels(self) -> None:
+        """Call the compiled functions that few episodes call, so that `warm_up` compiles them."""
 
     def warm_up_config(self) -> dict[str, Any]:
         """Settings with which `warm_up` calls everything: its agent begins without keys.
@@ -847,15 +856,6 @@ class MemoryAgent(ABC):
         if env is not None:
             agent.set_env(env)
         return agent
-
-
-def check_names(memories: Mapping[str, EpisodicMemory]) -> None:
-    """Refuse names that a file could not have, before anything is learned."""
-    for name in memories:
-        if not re.fullmatch(r"\w+", name, re.ASCII):
-            raise ValueError(
-                f"expected the name of a memory to have letters, digits and _ only, got {name!r}"
-            )
 
 
 def ratio(totals: Mapping[str, float], part: str, whole: str) -> float:

@@ -9,6 +9,7 @@ a higher return replaces a lower one (Eqs. 3 and 4). No network, no gradient.
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import gymnasium
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
+from scrubjay.agents.explanation import Explanation, neighbors, softmax
 from scrubjay.agents.recorder import (
     BLOCK,
     CHOICE,
@@ -32,6 +34,8 @@ from scrubjay.agents.recorder import (
 )
 from scrubjay.agents.returns import check_returns
 from scrubjay.agents.sampling import (
+    copy_action,
+    room_for,
     sample_softmax,
     store_key,
     write_noisy_action,
@@ -40,7 +44,8 @@ from scrubjay.agents.sampling import (
 from scrubjay.agents.scale_check import ScaleCheck, note_distance
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
-from scrubjay.compiled import compiled, without_dispatch
+from scrubjay.agents.threads import LANES_PER_THREAD, decide_together
+from scrubjay.compiled import UNCOUNTED, compiled, without_dispatch
 from scrubjay.embedding import (
     Chain,
     Embedding,
@@ -56,7 +61,7 @@ from scrubjay.memory.writing import discounted_returns
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
 
 
-@compiled()
+@compiled(**UNCOUNTED, nogil=True)
 def select_actions(
     tree_keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],
@@ -71,6 +76,9 @@ def select_actions(
     uniform: bool,
     bounds: npt.NDArray[np.float32],
     discrete: bool,
+    rows: npt.NDArray[np.int64],
+    squared: Floats,
+    scores: Floats,
     lane_keys: npt.NDArray[np.float32],
     lane_actions: npt.NDArray[np.float32],
     numbers: Floats,
@@ -83,12 +91,10 @@ def select_actions(
 ) -> int:
     """Algorithm 1, SELECT ACTION, for all lanes: k, n*d, tau and sigma are the paper's.
 
-    Arrays come one by one, because a tuple of them costs a caller in Python 2.5 us. Returns the
-    lane whose key is not finite, or -1.
+    Arrays come one by one, because a tuple of them costs a caller in Python 2.5 us; `rows`,
+    `squared` and `scores` have room for k numbers. Returns the lane whose key is not finite, or -1.
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
-    scores = np.empty(n_neighbors, np.float64)
     n_actions = bounds.shape[1]
     for lane in range(len(keys)):
         if state[lane, DECIDES] == 0:
@@ -115,7 +121,7 @@ def select_actions(
             write_noisy_action(bounds, noise_std, actions[row], normals, action)
             trace[lane, step, CHOICE] = NOISE
         else:
-            action[:] = actions[row]
+            copy_action(actions[row], action)
             trace[lane, step, CHOICE] = MEMORY
     return -1
 
@@ -140,8 +146,8 @@ def nearest_actions(
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
-        find_neighbors(tree, key, 1, np.inf, row, distance)
-        found[i] = actions[row[0]]
+        find_neighbors(tree, key, len(row), np.inf, row, distance)
+        copy_action(actions[row[0]], found[i])
     return -1
 
 
@@ -221,10 +227,11 @@ class CEC(MemoryAgent):
         self._tree = tuple(memory.tree.arrays)
         self._actions = memory.column_arrays["action"]
         uniform = self.exploration == "uniform" or codec.discrete
-        self._arguments = (
+        self._shared = (
             *self._tree, memory.value_array, self._actions, self.n_neighbors, self.radius,
             self.temperature, self.noise_std, uniform, codec.bounds, codec.discrete,
         )  # fmt: skip
+        self._arguments = (*self._shared, *room_for(self.n_neighbors))
 
     @property
     def radius(self) -> float:
@@ -234,7 +241,10 @@ class CEC(MemoryAgent):
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         """Algorithm 1, SELECT ACTION."""
         epsilon = self.epsilon(self.num_timesteps)
-        return self._kernel(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+        if len(keys) < 2 * LANES_PER_THREAD:
+            return self._kernel(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+        scratch = partial(room_for, self.n_neighbors)
+        return decide_together(self._kernel, self._shared, scratch, lanes, keys, epsilon)
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the closest rows."""
@@ -243,6 +253,18 @@ class CEC(MemoryAgent):
         if bad >= 0:
             raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
         return found
+
+    def explain_key(self, key: Floats) -> Explanation:
+        """Eq. 5 over the k nearest rows within n d; the greedy action is the nearest row's."""
+        memory = self.memory
+        rows, distances = memory.neighbors(key, self.n_neighbors, self.radius)
+        within = len(rows) > 0
+        if not within:
+            rows, distances = memory.neighbors(key, 1)
+        chances = softmax(memory.values[rows].astype(np.float64), self.temperature)
+        trust = [float(within)] * len(rows)
+        found = neighbors("memory", memory, rows, distances, trust, chances if within else trust)
+        return Explanation(key, found[0].action, found, followed=0)
 
     def learn_from(self, experience: Experience) -> Learned:
         """Algorithm 1, UPDATE: backwards, each step with its discounted return (Eqs. 3 and 4).

@@ -16,6 +16,12 @@ values as shares of the best at hand. What it adds, and the value with which eac
 - `distance_threshold="step"`: d is half the median step between the keys of the first episodes.
 - `temperature_unit="best"`: the temperature is a share of the best neighbour's value.
 - `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
+- `measure_keys` (False): dimensions that are white noise are ignored, and of a goal dictionary all
+  but the difference of the goals where that is enough.
+- `hindsight` (0): an episode is also learned for goals that it reached by the way.
+- `planning` (0): values are swept over the stored transitions, each time the steps have grown by
+  this share.
+- `discovery` (False): while nothing has been found, most episodes first go to a rare place.
 
 docs/plus.md says what each is worth.
 """
@@ -27,17 +33,37 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.agents import discovery, planning
 from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
+from scrubjay.agents.cec_plus_kernels import (
+    ALWAYS,
+    BEST,
+    FAR,
+    FOLLOWED,
+    HERE,
+    RULE,
+    SEEN,
+    Ints,
+    duration,
+    greedy_actions,
+    plan_update,
+    select_actions,
+    weigh,
+)
+from scrubjay.agents.explanation import Explanation, explain_best
+from scrubjay.agents.hindsight import Hindsight
+from scrubjay.agents.metric import (
+    difference_size,
+    last_normalizer,
+    median_step,
+    needs_observation,
+    noise_dimensions,
+    periodic_dimensions,
+)
+from scrubjay.agents.planning import led_to, transition_columns, with_last
 from scrubjay.agents.recorder import (
-    BLOCK,
     CHOICE,
-    DECIDES,
     DISTANCE,
-    HELD,
-    NOT_SEARCHED,
-    NUMBER,
-    STEP,
-    WEIGHT,
     Choice,
     Experience,
     Floats,
@@ -46,322 +72,33 @@ from scrubjay.agents.recorder import (
     Notes,
 )
 from scrubjay.agents.returns import check_corrections, check_returns, timeout_value
-from scrubjay.agents.sampling import (
-    sample_softmax,
-    store_key,
-    write_noisy_action,
-    write_uniform_action,
-)
-from scrubjay.agents.scale_check import ScaleCheck, note_distance
+from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
-from scrubjay.compiled import compiled
-from scrubjay.embedding import Chain, Embedding, FrozenNormalizer, GoalDifference, Periodic
-from scrubjay.embedding.goal import has_goals
+from scrubjay.embedding import (
+    Chain,
+    Downsample,
+    Embedding,
+    FrozenNormalizer,
+    GoalDifference,
+    Periodic,
+)
+from scrubjay.embedding.goal import has_goals, other_entries
+from scrubjay.embedding.images import reduction
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+from scrubjay.randomness import Stream, generator
 
-Ints = npt.NDArray[np.int64]
-
-MEMORY, NOISE, UNIFORM, NO_NEIGHBOR, HELD_ACTION = (int(choice) for choice in list(Choice)[:5])
-
-HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
-COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
-FAR = 64  # rows that are asked when no neighbour knows anything
-
-# Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
-# stands (within the threshold), the best row close by, whether the first is the row in whose place
-# this step would be written, and the memory's clock at the decision. -1: no row.
-FOLLOWED, BEST, REPEATED, SEEN = range(1, 5)
-CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
+SEEK_AFTER = 5_000  # steps without success, before rare places are sought
 
 NO_ROWS, NO_VALUES = np.zeros(0, np.int64), np.zeros(0, np.float32)
-
-RULE = np.dtype(
-    [
-        ("n_neighbors", np.int64),
-        ("radius", np.float64),
-        ("temperature", np.float64),
-        ("relative", np.bool_),  # whether the temperature is a share of the best value
-        ("noise_std", np.float64),
-        ("uniform", np.bool_),
-        ("discrete", np.bool_),
-        ("threshold", np.float64),
-        ("worthless", np.float64),  # rows of at most this value are ignored
-        ("knows", np.bool_),  # whether there are others
-        ("lowest", np.float64),
-        ("fading", np.float64),  # at the distance f a value counts exp(-fading * f) times
-        ("best", np.bool_),  # whether the greedy action is the best neighbour's
-        ("hold", np.int64),
-        ("clock", np.int64),
-    ]
-)
-"""What a decision reads of the settings and of the memory's present state."""
-
-
-# ---------------------------------------------------------------- deciding
-
-
-@compiled()
-def select_actions(
-    tree_keys: npt.NDArray[np.float32],
-    nodes: npt.NDArray[np.int32],
-    boxes: npt.NDArray[np.float32],
-    buckets: npt.NDArray[np.int32],
-    values: npt.NDArray[np.float32],
-    actions: npt.NDArray[np.float32],
-    rules: npt.NDArray[Any],
-    bounds: npt.NDArray[np.float32],
-    lane_keys: npt.NDArray[np.float32],
-    lane_actions: npt.NDArray[np.float32],
-    numbers: Floats,
-    trace: Ints,
-    draws: Floats,
-    state: Ints,
-    scales: Floats,
-    keys: Floats,
-    epsilon: float,
-) -> int:
-    """The decisions of all lanes; returns the lane whose key is not finite, or -1."""
-    tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
-    n_neighbors = rule.n_neighbors
-    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
-    scores = np.empty(n_neighbors, np.float64)
-    for lane in range(len(keys)):
-        if state[lane, DECIDES] == 0:
-            continue
-        step = state[lane, STEP]
-        key, action = lane_keys[lane, step], lane_actions[lane, step]
-        notes, noted = trace[lane, step], numbers[lane, step]
-        if not store_key(keys[lane], key):
-            return lane
-        notes[FOLLOWED], notes[BEST], notes[REPEATED], notes[SEEN] = -1, -1, 0, rule.clock
-        if state[lane, HELD] > 0:
-            state[lane, HELD] -= 1
-            action[:] = lane_actions[lane, step - 1]
-            noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
-            notes[CHOICE] = HELD_ACTION
-            continue
-        uniforms = draws[lane, step % BLOCK]
-        explore = uniforms[0] < epsilon * scales[lane]
-        at_random = explore and rule.uniform
-        found = 0
-        if rule.knows:
-            # a random step follows no one: only what is promised here matters
-            radius = rule.radius * HERE if at_random else rule.radius
-            found = find_neighbors(tree, key, n_neighbors, radius, rows, squared)
-            note_distance(tree, key, found, squared, step + state[lane, NUMBER], noted)
-        else:
-            noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
-        nearest = rows[0]
-        count = weigh(values, rows, squared, found, rule, scores)
-        note_best(rows, squared, scores, count, rule, notes, noted)
-        if count == 0 or at_random:
-            notes[CHOICE] = UNIFORM if at_random else NO_NEIGHBOR
-            write_uniform_action(bounds, rule.discrete, uniforms[2:], action)
-            if rule.hold > 1:
-                state[lane, HELD] = duration(uniforms[2 + len(action)], rule.hold) - 1
-            continue
-        temperature = rule.temperature
-        if rule.relative:
-            temperature = max(temperature * (scores[:count].max() - rule.lowest), COLDEST)
-        chosen = sample_softmax(scores, count, temperature, uniforms[1])  # Eq. 5
-        row = rows[chosen]
-        if explore:
-            normals = uniforms[len(uniforms) - len(action) :]
-            write_noisy_action(bounds, rule.noise_std, actions[row], normals, action)
-            notes[CHOICE] = NOISE
-            continue
-        action[:] = actions[row]
-        notes[CHOICE] = MEMORY
-        # what its action does elsewhere says nothing about where the row stands
-        if squared[chosen] <= rule.threshold**2:
-            notes[FOLLOWED], notes[REPEATED] = row, row == nearest
-    return -1
-
-
-@compiled()
-def weigh(
-    values: npt.NDArray[np.float32], rows: Ints, squared: Floats, found: int, rule: Any,
-    scores: Floats,
-) -> int:  # fmt: skip
-    """Keep the neighbours that know something, in front; returns how many, with their scores."""
-    count = 0
-    for i in range(found):
-        value = np.float64(values[rows[i]])
-        if value <= rule.worthless:
-            continue
-        if rule.fading > 0.0:
-            near = np.exp(-rule.fading * np.sqrt(squared[i]))
-            value = rule.lowest + (value - rule.lowest) * near
-        rows[count], squared[count], scores[count] = rows[i], squared[i], value
-        count += 1
-    return count
-
-
-@compiled()
-def note_best(
-    rows: Ints, squared: Floats, scores: Floats, count: int, rule: Any, notes: Ints, noted: Floats
-) -> None:
-    """Write down the best row close by, whose value is what this state promises."""
-    # squared distances are in ascending order; what is far away promises nothing about here
-    n_here = np.searchsorted(squared[:count], (rule.radius * HERE) ** 2, side="right")
-    if n_here > 0:
-        best = scores[:n_here].argmax()
-        notes[BEST] = rows[best]
-        noted[CLOSENESS] = np.exp(-rule.fading * np.sqrt(squared[best]))
-
-
-@compiled()
-def duration(draw: float, longest: int) -> int:
-    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
-
-    P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
-    """
-    return int(min(1.0 / (1.0 - draw), np.float64(longest)))
-
-
-@compiled()
-def greedy_actions(
-    tree_keys: npt.NDArray[np.float32],
-    nodes: npt.NDArray[np.int32],
-    boxes: npt.NDArray[np.float32],
-    buckets: npt.NDArray[np.int32],
-    values: npt.NDArray[np.float32],
-    actions: npt.NDArray[np.float32],
-    rules: npt.NDArray[Any],
-    keys: Floats,
-    found_actions: npt.NDArray[np.float32],
-) -> int:
-    """The evaluation rule: the best of the neighbours, or (`best` is False) the closest row.
-
-    Where no neighbour knows something, the closest of the next `FAR` that does. Returns the index
-    of a key that is not finite, or -1.
-    """
-    tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
-    n_neighbors = rule.n_neighbors
-    n_far = FAR if rule.worthless > -np.inf else 1
-    size = max(n_neighbors, n_far)
-    rows, squared = np.empty(size, np.int64), np.empty(size, np.float64)
-    scores, key = np.empty(size, np.float64), np.empty(keys.shape[1], np.float32)
-    for i in range(len(keys)):
-        if not store_key(keys[i], key):
-            return i
-        count = 0
-        if rule.best:
-            found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
-            count = weigh(values, rows, squared, found, rule, scores)
-        if count > 0:
-            found_actions[i] = actions[rows[scores[:count].argmax()]]
-            continue
-        found = find_neighbors(tree, key, n_far, np.inf, rows, squared)
-        row = rows[0]
-        for j in range(found):
-            if values[rows[j]] > rule.worthless:
-                row = rows[j]
-                break
-        found_actions[i] = actions[row]
-    return -1
-
-
-# ---------------------------------------------------------------- learning
-
-
-@compiled()
-def back_up(
-    rewards: Floats,
-    gamma: float,
-    stitching: bool,
-    correction: float,
-    places: Ints,
-    in_place: npt.NDArray[np.bool_],
-    closeness: Floats,
-    values: npt.NDArray[np.float32],
-    lowest: float,
-) -> Floats:
-    """The value of each step, backwards; corrects `values`, which are a copy.
-
-    v_t = r_t + gamma v_{t+1} is the paper's. `stitching` puts in place of v_{t+1} what the best
-    neighbour of the next state promises, if that is more. `correction` moves the value of a row
-    whose action was taken by that share towards r_t + gamma times the better of the two: up if it
-    led to more than it promised, down if to less. `places` says where in `values` the row that a
-    step followed and the best row near it are; those that are not `in_place` do not count.
-    """
-    returns = np.empty(len(rewards))
-    value = 0.0
-    for t in range(len(rewards) - 1, -1, -1):
-        promise = value
-        if t + 1 < len(rewards) and in_place[t + 1, 1]:
-            known = np.float64(values[places[t + 1, 1]])
-            promise = max(promise, lowest + (known - lowest) * closeness[t + 1])
-        value = rewards[t] + gamma * (promise if stitching else value)
-        returns[t] = value
-        if correction > 0.0 and in_place[t, 0]:
-            followed = places[t, 0]
-            kept = rewards[t] + gamma * promise
-            values[followed] += np.float32(correction * (kept - np.float64(values[followed])))
-    return returns
-
-
-@compiled()
-def plan_update(
-    rewards: Floats,
-    gamma: float,
-    stitching: bool,
-    correction: float,
-    terminated: bool,
-    trace: Ints,
-    numbers: Floats,
-    values: npt.NDArray[np.float32],
-    written: Ints,
-    lowest: float,
-) -> tuple[Floats, Ints, Ints, npt.NDArray[np.float32]]:
-    """What an episode changes; nothing is changed yet.
-
-    The backward pass reads values that it has just corrected, so it works on a copy of the values
-    of the rows that the episode met. With several environments, another one may have replaced a row
-    since a step was decided: then it is not the row that was followed any more.
-
-    Returns the value of each step, the steps to write, last one first, the rows to correct and
-    their values.
-    """
-    n = len(rewards)
-    rows, in_place = np.empty(2 * n, np.int64), np.empty((n, 2), np.bool_)
-    for t in range(n):
-        for j in range(2):
-            row = trace[t, FOLLOWED + j]
-            rows[2 * t + j] = row
-            in_place[t, j] = row >= 0 and written[row] <= trace[t, SEEN]
-    if not terminated and n > 0:
-        in_place[n - 1, 0] = False  # nobody knows what the last step led to
-    met = np.unique(rows)
-    places = np.searchsorted(met, rows).reshape(n, 2)
-    copied = np.empty(len(met), np.float32)
-    for i in range(len(met)):
-        copied[i] = values[met[i]] if met[i] >= 0 else np.float32(0.0)
-    closeness = numbers[:, CLOSENESS]
-    returns = back_up(
-        rewards, gamma, stitching, correction, places, in_place, closeness, copied, lowest
-    )
-    corrected = np.zeros(len(met), np.bool_)
-    fresh = np.empty(n, np.int64)
-    n_fresh = 0
-    for t in range(n - 1, -1, -1):
-        followed = correction > 0.0 and in_place[t, 0]
-        if followed:
-            corrected[places[t, 0]] = True
-        # a repeated step is no news, unless its row has been replaced since
-        if not (followed and trace[t, REPEATED] > 0):
-            fresh[n_fresh] = t
-            n_fresh += 1
-    return returns, fresh[:n_fresh], met[corrected], copied[corrected]
 
 
 class CECPlus(MemoryAgent):
     """`CEC` that needs no settings: explores further, joins what it knows, checks what it believes.
 
     Keys are the observations, divided by their spread in the first 1,000 steps; of a dictionary
-    with goals the difference of desired and achieved goal.
+    with goals the difference of desired and achieved goal, and "observation" where that is not
+    enough; of an image, about 8 x 8 blocks of pixels.
 
     Args:
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
@@ -385,6 +122,10 @@ class CECPlus(MemoryAgent):
         detour_cost: what distance takes from a value; null: greedy is the nearest row
         stitching: whether steps take over what neighbours of the next state promise
         correction: the share by which a followed row's value moves to what it led to
+        measure_keys: whether dimensions that tell nothing are ignored: true or false
+        planning: how much the steps grow between sweeps of values over the memory (0: none)
+        discovery: whether rare places are sought while nothing was found: true or false
+        hindsight: achieved goals for which an episode is also learned, where there are goals
         timeouts: end, or continue: all would go on as in the last tenth
         seed: decides every random number; None draws one, which `agent.seed` tells
         verbose: 1 prints a table of the training's progress
@@ -418,6 +159,10 @@ class CECPlus(MemoryAgent):
         detour_cost: Annotated[float, Range(0, tune=(0, 5))] | None = 1.3,
         stitching: bool = True,
         correction: Annotated[float, Range(0, 1, tune=(0, 1))] = 0.3,
+        measure_keys: bool = True,
+        planning: Annotated[float, Range(0, tune=(0, 1))] = 0.25,
+        discovery: bool = True,
+        hindsight: Annotated[int, Range(0, 2**31 - 1, tune=(0, 16))] = 8,
         timeouts: Literal["continue", "end"] = "continue",
         seed: int | None = None,
         verbose: int = 0, tensorboard_log: Folder | None = None, device: str = "auto",
@@ -427,6 +172,8 @@ class CECPlus(MemoryAgent):
             # a state that is met again would promise itself one reward more, for ever
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
         self._scale_check = ScaleCheck()
+        self._next_plan = 0
+        self._hindsight = Hindsight(self.flattener, self.hindsight)
         found = periodic_dimensions(self.embedding)
         if tuple(self.periodic) not in ((), found):
             raise ValueError(
@@ -440,7 +187,9 @@ class CECPlus(MemoryAgent):
         if self.periodic:
             stages.insert(0, Periodic(self.periodic))
         if has_goals(self.observation_space):
-            stages.insert(0, GoalDifference())
+            stages.insert(0, GoalDifference(other_entries(self.observation_space)))
+        elif factor := reduction(self.observation_space):
+            stages.insert(0, Downsample(factor))
         return stages[0] if len(stages) == 1 else Chain(stages)
 
     def config(self) -> dict[str, Any]:
@@ -461,6 +210,7 @@ class CECPlus(MemoryAgent):
             normals=size if self._adds_noise else 0,
             trace=5,
             numbers=3,
+            vectors=self._hindsight.goals is not None,
         )
 
     @property
@@ -469,14 +219,16 @@ class CECPlus(MemoryAgent):
 
     def exploration_scale(self, rng: np.random.Generator) -> float:
         """An epsilon of its own for each episode, log-uniformly around the common one."""
+        if self.seeks and rng.random() < 0.25:
+            return ALWAYS
+        if self.seeks:
+            return float(self.epsilon_spread ** rng.uniform(-1.0, 0.0))
         if self.epsilon_spread == 1:
             return 1.0
         return float(self.epsilon_spread ** rng.uniform(-1.0, 1.0))
 
     def random_duration(self, uniforms: Floats) -> int:
-        if self.hold == 1:
-            return 1
-        return int(duration(uniforms[2 + self.codec.size], self.hold))
+        return 1 if self.hold == 1 else int(duration(uniforms[2 + self.codec.size], self.hold))
 
     @property
     def radius(self) -> float:
@@ -495,16 +247,36 @@ class CECPlus(MemoryAgent):
             self.embedding.key_dim,
             capacity=self.capacity,
             distance_threshold=0.0 if measured else self.distance_threshold,
-            columns={"action": self.codec.size},
+            columns={"action": self.codec.size, **self._transition_columns()},
             recency=self.recency, index="kdtree",
         )  # fmt: skip
         return {"memory": memory}
 
+    def _transition_columns(self) -> dict[str, Any]:
+        """Where rows led to, if anything is made of it."""
+        keeps = self.planning or self.discovery
+        return planning.columns(self.embedding.key_dim) if keeps else {}
+
     def memory_changed(self) -> None:
         memory = self.memory
         self._rules = self._make_rule()
-        self._read = (*memory.tree.arrays, memory.value_array, memory.column_arrays["action"])
+        actions = memory.column_arrays["action"]
+        self._read = (*memory.tree.arrays, memory.value_array, actions)
         self._arguments = (*self._read, self._rules, self.codec.bounds)
+        self.seeks = False
+        if self.discovery and not self._rules["knows"][0]:
+            self._seek(memory.column_arrays["lure"][:, 0])
+
+    def _seek(self, lure: npt.NDArray[np.float32]) -> None:
+        """Follow lures in place of values, if there are any."""
+        self.seeks = bool(lure.any())
+        if self.seeks:
+            memory, actions = self.memory, self.memory.column_arrays["action"]
+            rules = self._rules.copy()
+            rules["knows"] = rules["seeks"] = True
+            rules["lowest"], rules["worthless"] = 0.0, 1e-6
+            lures = np.ascontiguousarray(lure)
+            self._arguments = (*memory.tree.arrays, lures, actions, rules, self.codec.bounds)
 
     def _make_rule(self) -> npt.NDArray[Any]:
         memory = self.memory
@@ -512,7 +284,7 @@ class CECPlus(MemoryAgent):
         lowest, highest = memory.value_range
         fading = 0.0
         if self.detour_cost and self.gamma < 1 and threshold > 0:
-            cost = self.detour_cost * self.embedding.key_dim
+            cost = self.detour_cost * self._dimensions
             fading = -cost * math.log(max(self.gamma, 1e-300)) / threshold
         fields = {
             "n_neighbors": self.n_neighbors,
@@ -525,14 +297,22 @@ class CECPlus(MemoryAgent):
             "threshold": threshold,
             # a share of the range, because a corrected value approaches the lowest one for ever
             "worthless": lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
-            "knows": len(memory) > 0 and (not self.skip_worthless or highest > lowest),
+            "knows": len(memory) > 0 and (not self.skip_worthless or self._has_found),
             "lowest": lowest,
             "fading": fading,
             "best": self.detour_cost is not None,
             "hold": self.hold,
             "clock": memory.clock,
+            "seeks": False,
         }
         return np.array([tuple(fields[name] for name in RULE.names or ())], RULE)
+
+    @property
+    def _dimensions(self) -> int:
+        """The dimensions of a key that count."""
+        normalizer = last_normalizer(self.embedding)
+        ignored = 0 if normalizer is None else int(normalizer.ignored.sum())
+        return self.embedding.key_dim - ignored
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         epsilon = self.epsilon(self.num_timesteps)
@@ -549,30 +329,130 @@ class CECPlus(MemoryAgent):
     # -- learning ------------------------------------------------------------------------------
 
     def calibrate(self, episodes: list[Experience]) -> None:
-        """Measure the threshold: half the median step between keys."""
-        self.memory.distance_threshold = median_step([each.keys for each in episodes]) / 2
+        """Ignore what tells nothing, and measure the threshold: half the median step of keys."""
+        normalizer = last_normalizer(self.embedding)
+        if self.measure_keys and normalizer is not None:
+            normalizer.ignore(self._useless(episodes))
+        keys = [self._measured(with_last(each)) for each in episodes]
+        self.memory.distance_threshold = median_step(keys) / 2
+
+    def _useless(self, episodes: list[Experience]) -> npt.NDArray[np.bool_]:
+        """The dimensions of keys that are noise, or that decisions towards a goal do not need."""
+        both = [(with_last(each), each.actions) for each in episodes]
+        found, n_goal = noise_dimensions(both), difference_size(self.embedding)
+        if 0 < n_goal < len(found):
+            found[n_goal:] |= not needs_observation(both, n_goal)
+        return found
+
+    def _measured(self, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Keys that may be older than the choice of dimensions, as they are since then."""
+        normalizer = last_normalizer(self.embedding)
+        if normalizer is None or not normalizer.ignored.any():
+            return keys
+        return np.where(normalizer.ignored, 0.0, keys)
 
     def learn_from(self, experience: Experience) -> Learned:
         """Values backwards, as in CEC; corrections and writes are checked before either is made."""
         memory = self.memory
+        if not experience.decided:
+            last = experience.last_key
+            experience = experience._replace(
+                keys=self._measured(experience.keys),
+                last_key=None if last is None else self._measured(last),
+            )
         rewards = self._extended(experience.rewards, experience.terminated)
         rows, row_values = NO_ROWS, NO_VALUES
         if experience.decided:
-            returns, steps, rows, row_values = plan_update(
+            # not in the kernel, where it takes seconds to compile
+            met, places = np.unique(experience.trace[:, FOLLOWED : BEST + 1], return_inverse=True)
+            returns, steps, corrected, met_values = plan_update(
                 rewards, self.gamma, self.stitching, self.correction, experience.terminated,
-                experience.trace, experience.numbers, memory.value_array, memory.written_array,
-                memory.value_range[0],
+                experience.trace, experience.numbers, met, places.reshape(-1, 2),
+                memory.value_array, memory.written_array, memory.value_range[0],
             )  # fmt: skip
+            rows, row_values = met[corrected], met_values[corrected]
         else:
             returns = super().plain_returns(rewards, terminated=True)
             steps = np.arange(len(rewards))[::-1]
         check_returns(returns, rewards)
         check_corrections(rows, row_values)
+        columns = transition_columns(led_to(experience), experience.actions, rewards)
+        retold = self._for_other_goals(experience)
         memory.set_values(rows, row_values)
-        _, outcomes = memory.write_many(
-            experience.keys[steps], returns[steps], action=experience.actions[steps]
-        )
+        if experience.decided and self.planning:
+            self._note_outcomes(experience, columns)
+        outcomes = self._write(experience.keys, returns, columns, steps)
+        for keys, values, others in retold:
+            self._write(keys, values, others, np.arange(len(values))[::-1])
+        self._plan()
         return Learned(outcomes, len(rewards) - len(steps))
+
+    def _for_other_goals(self, experience: Experience) -> list[tuple[Any, Floats, Any]]:
+        """Keys, values and columns of the episode for goals that it reached by the way."""
+        found: list[tuple[Any, Floats, Any]] = []
+        if experience.vectors is None:
+            return found
+        given = self.env, experience.vectors, experience.rewards, self.gamma
+        for vectors, rewards in self._hindsight.retell(*given):
+            keys = self.embedding.embed_batch(vectors)
+            values = super().plain_returns(rewards, terminated=True)
+            check_returns(values, rewards)
+            actions = experience.actions[: len(rewards)]
+            found.append((keys[:-1], values, transition_columns(keys[1:], actions, rewards)))
+        return found
+
+    def _write(
+        self, keys: npt.NDArray[Any], values: Floats, columns: Mapping[str, Any], steps: Ints
+    ) -> npt.NDArray[np.int8]:
+        """Write steps in the given order."""
+        chosen = {name: columns[name][steps] for name in self.memory.column_arrays}
+        return self.memory.write_many(keys[steps], values[steps], **chosen)[1]
+
+    def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
+        """Let followed rows know where they led to this time."""
+        followed, memory = experience.trace[:, FOLLOWED], self.memory
+        same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
+        steps = np.flatnonzero(same)
+        chosen = {name: columns[name][steps] for name in ("next", "reward", "ended")}
+        memory.set_columns(followed[steps], **chosen)
+
+    def planning_rule(self) -> planning.Rule:
+        """How the values of rows follow from each other at present.
+
+        Returns:
+            The rule with which values are swept.
+        """
+        rule = self._make_rule()[0]
+        radius = float(rule["radius"]) * HERE
+        return planning.Rule(self.gamma, radius, float(rule["fading"]), float(rule["lowest"]))
+
+    def _plan(self) -> None:
+        """Sweep the values when the steps have grown enough; look for a target before success."""
+        memory, now = self.memory, self.num_timesteps
+        if now < self._next_plan or self.gamma == 1:
+            return
+        rule = self.planning_rule()
+        if self._has_found and self.planning:
+            self._next_plan = int(max(now + 500, now * (1 + self.planning)))
+            values = planning.swept_values(memory, rule)
+            changed = np.flatnonzero(values != memory.values)
+            memory.set_values(changed, values[changed])
+        elif self.discovery and now >= SEEK_AFTER and not self._has_found:
+            self._next_plan = now + len(memory) // 20
+            rng = generator(self.seed, Stream.TARGET, 0, now)
+            lures = discovery.lures(memory, discovery.rare_row(memory.keys, rng), rule)
+            memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
+
+    def call_rare_kernels(self) -> None:
+        if self._transition_columns() and self.gamma < 1:
+            planning.swept_values(self.memory, self.planning_rule())
+            discovery.lures(self.memory, 0, self.planning_rule())
+
+    @property
+    def _has_found(self) -> bool:
+        """Whether some value is above the lowest, by more than rounding."""
+        lowest, highest = self.memory.value_range
+        return highest - lowest > 1e-6 * max(abs(lowest), abs(highest))
 
     def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:
         return super().plain_returns(self._extended(rewards, terminated), terminated)
@@ -592,26 +472,30 @@ class CECPlus(MemoryAgent):
             distances = experience.numbers[searched, DISTANCE]
             self._scale_check.add(distances, self.radius, len(searched))
 
-    def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+    # -- files ---------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, Any]:
         return {
-            "rollout/exploration_rate": self.epsilon(self.num_timesteps),
-            **super().metrics(totals),
+            **super().counters(),
+            "next_plan": self._next_plan,
+            "goes_on": self._hindsight.goes_on,
+            "success_distance": self._hindsight.distance,
         }
+
+    def restore_counters(self, counters: Mapping[str, Any]) -> None:
+        super().restore_counters(counters)
+        self._next_plan = int(counters.get("next_plan", 0))  # 0.2.0 had none of them
+        self._hindsight.goes_on = bool(counters.get("goes_on", False))
+        self._hindsight.distance = float(counters.get("success_distance", 0.0))
+
+    def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
+        rate = {"rollout/exploration_rate": self.epsilon(self.num_timesteps)}
+        return rate | super().metrics(totals)
 
     def warm_up_config(self) -> dict[str, Any]:
         config = {**super().warm_up_config(), "distance_threshold": "step"}
         config.pop("periodic", None)
         return config
 
-
-def median_step(episodes: list[npt.NDArray[Any]]) -> float:
-    """The median distance between consecutive keys that differ; 1 where nothing ever moves."""
-    steps = np.concatenate([np.linalg.norm(np.diff(keys, axis=0), axis=1) for keys in episodes])
-    moved = steps[steps > 0]
-    return float(np.median(moved)) if moved.size else 1.0
-
-
-def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:
-    """The dimensions that an embedding takes as angles."""
-    stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)
-    return tuple(i for stage in stages if isinstance(stage, Periodic) for i in stage.dimensions)
+    def explain_key(self, key: Floats) -> Explanation:
+        return explain_best(self.memory, key, self._rules[0], weigh, FAR)

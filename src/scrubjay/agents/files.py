@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
+from scrubjay.agents.planning import with_transitions
 from scrubjay.agents.recorder import HeldEpisode
 from scrubjay.agents.spaces import build_space, describe_space
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
+from scrubjay.memory.archive import (
+    ArchiveError,
+    damage_reported,
+    read_archive,
+    write_archive,
+)
 from scrubjay.registry import UnknownAgentError, agent_spec
 
 if TYPE_CHECKING:
@@ -54,6 +60,8 @@ def save_agent(
     arrays = {f"spaces/{name}": a for name, a in (observation_arrays | action_arrays).items()}
     arrays |= {f"embedding/{name}": array for name, array in agent.embedding_state().items()}
     arrays |= {f"held/{name}": array for name, array in _join(agent.held).items()}
+    if agent.album is not None:
+        arrays |= {f"album/{name}": array for name, array in agent.album.state().items()}
     for name, (_, columns) in memories.items():
         arrays |= {f"memories/{name}/{column}": array for column, array in columns.items()}
     write_archive(path, manifest, arrays)
@@ -89,13 +97,14 @@ def check_own(path: str | PathLike[str]) -> None:
     """
     if not zipfile.is_zipfile(path):
         return  # `read_archive` says what it is
-    with zipfile.ZipFile(path) as archive:
-        if "_stable_baselines3_version" in archive.namelist():
-            raise ArchiveError(
-                f"cannot load {path}: expected an agent saved by this class, got a model of "
-                f"Stable-Baselines3; load it with its own class, such as "
-                f'stable_baselines3.SAC.load("{path}")'
-            )
+    with damage_reported(Path(path)), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if "_stable_baselines3_version" in names:
+        raise ArchiveError(
+            f"cannot load {path}: expected an agent saved by this class, got a model of "
+            f"Stable-Baselines3; load it with its own class, such as "
+            f'stable_baselines3.SAC.load("{path}")'
+        )
 
 
 def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
@@ -133,6 +142,20 @@ def read_memories(path: str | PathLike[str]) -> dict[str, Arrays]:
     return {name: _below(arrays, f"memories/{name}/") for name in names}
 
 
+def read_album(path: str | PathLike[str]) -> dict[str, Arrays]:
+    """The pictures of the best rows in a saved agent, by memory, whether its class is installed.
+
+    Args:
+        path: A file of `save`.
+
+    Returns:
+        For each memory that has any its `rows` and their `pictures`.
+    """
+    arrays = _below(read_archive(path, KIND)[1], "album/")
+    names = dict.fromkeys(name.split("/")[0] for name in arrays)
+    return {name: _below(arrays, f"{name}/") for name in names}
+
+
 # ---------------------------------------------------------------- files of older versions
 
 
@@ -146,6 +169,10 @@ NEUTRAL: Mapping[str, Any] = {
     "correction": 0.0,
     "temperature_unit": "return",
     "timeouts": "end",
+    "measure_keys": False,
+    "planning": 0.0,
+    "discovery": False,
+    "hindsight": 0,
 }
 
 
@@ -224,17 +251,30 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
     agent.embedding.restore(_below(arrays, "embedding/"))
     memories = {
         name: EpisodicMemory.from_state(
-            config, _below(arrays, f"memories/{name}/"), _index_name(agent, name)
+            *_with_columns(agent, name, config, _below(arrays, f"memories/{name}/")),
+            _index_name(agent, name),
         )
         for name, config in manifest["memories"].items()
     }
     held = _split(_below(arrays, "held/"), agent.flattener.size, agent.codec)
     _check_memories(agent, memories, held)
+    if agent.album is not None:
+        agent.album.restore(_below(arrays, "album/"), memories)
     agent.restore_counters(counters)
     # in the agent's own order, which a file does not keep
     agent.memories = {name: memories[name] for name in agent.memories}
     agent.held = held
     agent.memory_changed()
+
+
+def _with_columns(
+    agent: "MemoryAgent", name: str, config: dict[str, Any], arrays: Arrays
+) -> tuple[dict[str, Any], Arrays]:
+    """The state of a memory; until 0.2.0, `CECPlus` did not keep where its rows led to."""
+    made = agent.memories.get(name)
+    if made is None or "next" not in made.column_arrays or "next" in config["columns"]:
+        return config, arrays
+    return with_transitions(config, arrays)
 
 
 def _index_name(agent: "MemoryAgent", name: str) -> str:
@@ -323,7 +363,14 @@ def _join(held: list[HeldEpisode]) -> Arrays:
         "vectors": np.concatenate([episode.vectors for episode in held]),
         "actions": np.concatenate([episode.actions for episode in held]),
         "rewards": np.concatenate([episode.rewards for episode in held]),
+        "last": np.array([last_vector(episode) for episode in held]),
     }
+
+
+def last_vector(episode: HeldEpisode) -> npt.NDArray[np.float64]:
+    """The observation after the last action; NaN in an episode of 0.2.0, which did not keep it."""
+    unknown = np.full(episode.vectors.shape[1], np.nan)
+    return unknown if episode.last is None else episode.last
 
 
 def _split(arrays: Arrays, observation_size: int, codec: ActionCodec) -> list[HeldEpisode]:
@@ -343,6 +390,7 @@ def _split(arrays: Arrays, observation_size: int, codec: ActionCodec) -> list[He
         "rewards": (np.dtype(np.float64), (n,)),
     }
     arrays = {**arrays, "terminated": terminated}
+    lasts = _last_vectors(arrays.pop("last", None), len(lengths), observation_size)
     if arrays.keys() != {"lengths", *expected}:
         raise ArchiveError(f"held episodes have the arrays {sorted(arrays)}")
     for name, description in expected.items():
@@ -357,6 +405,20 @@ def _split(arrays: Arrays, observation_size: int, codec: ActionCodec) -> list[He
     ends = np.cumsum(lengths)[:-1]
     parts = [np.split(arrays[name], ends) for name in ("vectors", "actions", "rewards")]
     return [
-        HeldEpisode(vectors, actions, rewards, bool(last))
-        for vectors, actions, rewards, last in zip(*parts, terminated, strict=True)
+        HeldEpisode(vectors, actions, rewards, bool(ended), last)
+        for vectors, actions, rewards, ended, last in zip(*parts, terminated, lasts, strict=True)
     ]
+
+
+def _last_vectors(
+    array: npt.NDArray[Any] | None, n: int, size: int
+) -> list[npt.NDArray[np.float64] | None]:
+    """The observation after each held episode, None where the file does not have it."""
+    if array is None:
+        return [None] * n
+    if (array.dtype, array.shape) != (np.dtype(np.float64), (n, size)):
+        raise ArchiveError(f"held last vectors have {array.dtype} of shape {array.shape}")
+    known = ~np.isnan(array).all(axis=1)
+    if not np.isfinite(array[known]).all():
+        raise ArchiveError("held last vectors have numbers that are not finite")
+    return [row if here else None for row, here in zip(array, known, strict=True)]

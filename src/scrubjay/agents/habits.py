@@ -11,6 +11,7 @@ import functools
 import inspect
 import math
 import os
+import re
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
@@ -181,3 +182,12 @@ def physical_memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return math.inf
+
+
+def check_names(memories: Mapping[str, Any]) -> None:
+    """Refuse names that a file could not have, before anything is learned."""
+    for name in memories:
+        if not re.fullmatch(r"\w+", name, re.ASCII):
+            raise ValueError(
+                f"expected the name of a memory to have letters, digits and _ only, got {name!r}"
+            )

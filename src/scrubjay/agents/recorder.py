@@ -18,12 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
+from scrubjay.agents.album import Album, Film
 from scrubjay.agents.sampling import is_finite, store_key, write_uniform_action
 from scrubjay.compiled import compiled
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import Outcome
-from scrubjay.randomness import Stream, generator
+from scrubjay.randomness import LazyGenerator, Stream, generator
+from scrubjay.streams import draw_lanes, new_states, seed_lanes, seed_words
 
 Floats = npt.NDArray[np.float64]
 
@@ -127,12 +129,14 @@ class Notes(NamedTuple):
         normals: Normal random numbers.
         trace: Integers in `Experience.trace`.
         numbers: Floats in `Experience.numbers`.
+        vectors: Whether `Experience.vectors` is recorded.
     """
 
     uniforms: int
     normals: int = 0
     trace: int = 1
     numbers: int = 2
+    vectors: bool = False
 
 
 class Experience(NamedTuple):
@@ -147,6 +151,9 @@ class Experience(NamedTuple):
         terminated: False if the episode was truncated, by a time limit for example.
         decided: Whether the actions were decided from the memory; otherwise the notes are
             meaningless.
+        last_key: (D,): the key of the observation after the last action, where it is known.
+        vectors: (n + 1, size): the flattened observations, the last one too, if the method's
+            `Notes` ask for them.
     """
 
     keys: npt.NDArray[Any]
@@ -156,6 +163,10 @@ class Experience(NamedTuple):
     numbers: Floats
     terminated: bool
     decided: bool
+    last_key: npt.NDArray[Any] | None = None
+    vectors: Floats | None = None
+    frames: npt.NDArray[Any] | None = None
+    """(up to n, ...): the first observations, if they are images, for `Album`."""
 
 
 class HeldEpisode(NamedTuple):
@@ -165,6 +176,8 @@ class HeldEpisode(NamedTuple):
     actions: npt.NDArray[np.float32]
     rewards: Floats
     terminated: bool = True
+    last: Floats | None = None
+    """The vector after the last action; files of 0.2.0 do not have it."""
 
 
 class Learned(NamedTuple):
@@ -190,6 +203,9 @@ class Method(Protocol):
 
     @property
     def codec(self) -> ActionCodec: ...
+
+    @property
+    def album(self) -> Album | None: ...
 
     @property
     def notes(self) -> Notes: ...
@@ -220,10 +236,15 @@ class EpisodeRecorder:
         environments: The number of each lane's environment, which determines its random numbers.
         batched: Whether observations are stacked over lanes, as in a vector environment;
             otherwise there is one lane and a single observation.
+        keeps_vectors: Whether `end` returns the observations too, as vectors.
     """
 
     def __init__(
-        self, method: Method, environments: Sequence[int] = (0,), batched: bool = False
+        self,
+        method: Method,
+        environments: Sequence[int] = (0,),
+        batched: bool = False,
+        keeps_vectors: bool = False,
     ) -> None:
         n_lanes = len(environments)
         if method.notes.uniforms < 2 + method.codec.size:  # see `_act_at_random`
@@ -237,19 +258,28 @@ class EpisodeRecorder:
         self._flattener, self._codec = method.flattener, method.codec
         self._embedding = method.embedding
         self._is_identity = is_identity(self._embedding)
+        # the random numbers of a lane: of a generator, or if it has none, of its compiled stream
         self._rngs: list[Any] = [None] * n_lanes
+        self._streams, self._words = new_states(n_lanes), seed_words(method.seed, Stream.POLICY)
+        self._numbers = np.array(environments, np.int64)
         self._lanes = empty_lanes(method, n_lanes, BLOCK)
         self._rewards = np.zeros((n_lanes, BLOCK))
         self._length = BLOCK
+        # the vectors of each step, where the method asks for them
+        self._notes_vectors = method.notes.vectors
+        size = self._flattener.size if self._notes_vectors else 0
+        self._noted = np.zeros((n_lanes, BLOCK, size))
         self._all = np.arange(n_lanes)
         # per lane: whether an episode is open, whether it records keys, whether it decides
         self._open = np.zeros(n_lanes, np.bool_)
         self._has_keys = np.zeros(n_lanes, np.bool_)
         self._decides = np.zeros(n_lanes, np.bool_)
         self._rows: list[list[Floats]] = [[] for _ in range(n_lanes)]
+        self._film = Film(method, n_lanes)
         self._vectors = np.zeros((n_lanes, self._flattener.size))
         self._keys = np.zeros((n_lanes, self._embedding.key_dim))
         self._all_decide = False
+        self._kept: list[Floats] | None = [] if keeps_vectors else None
         # steps for which each lane has random numbers, and steps until some lane needs more
         self._drawn: Any = np.zeros(n_lanes, np.int64) if batched else [0] * n_lanes
         self._until_block = 0
@@ -274,20 +304,53 @@ class EpisodeRecorder:
         Returns:
             The episode's number, which determines its random numbers.
         """
-        method, state = self._method, self._lanes.state
         environment = self._environments[lane]
-        number = method.open_episode(environment)
-        rng = generator(method.seed, Stream.POLICY, environment, number)
+        number = self._method.open_episode(environment)
+        rng = generator(self._method.seed, Stream.POLICY, environment, number)
         self._rngs[lane] = rng
-        self._lanes.scales[lane] = method.exploration_scale(rng)
-        self._has_keys[lane] = self._embedding.ready
-        self._decides[lane] = method.can_decide
-        self._open[lane] = True
+        self._lanes.scales[lane] = self._method.exploration_scale(rng)
         self._rows[lane] = []
-        state[lane] = self._decides[lane], 0, 0, number
-        self._all_decide = bool(self._decides.all() and self._open.all())
-        self._step = self._until_block = self._drawn[lane] = 0
+        self._open_lanes(lane, number)
+        self._step = 0
         return number
+
+    def begin_many(self, lanes: Sequence[int]) -> list[int]:
+        """Begin the next episodes of several lanes of a vector environment.
+
+        Args:
+            lanes: The lanes.
+
+        Returns:
+            The numbers of their episodes.
+        """
+        method, scales = self._method, self._lanes.scales
+        numbers = []
+        for lane in lanes:
+            environment = self._environments[lane]
+            number = method.open_episode(environment)
+            rng = LazyGenerator(method.seed, Stream.POLICY, environment, number)
+            scales[lane] = method.exploration_scale(rng)  # type: ignore[arg-type]
+            self._rngs[lane], self._rows[lane] = rng.used, []
+            numbers.append(number)
+        places, counts = np.array(lanes, np.int64), np.array(numbers, np.int64)
+        seed_lanes(self._words, self._numbers[places], counts, places, self._streams)
+        self._open_lanes(places, counts)
+        return numbers
+
+    def _open_lanes(self, lanes: Any, numbers: Any) -> None:
+        """Open the episodes of these numbers; `lanes` is a lane or an array of them."""
+        state = self._lanes.state
+        self._film.begin(lanes)
+        self._has_keys[lanes] = self._embedding.ready
+        self._decides[lanes] = self._method.can_decide
+        self._open[lanes] = True
+        state[lanes, DECIDES], state[lanes, NUMBER] = self._decides[lanes], numbers
+        state[lanes, STEP] = state[lanes, HELD] = self._until_block = 0
+        if self._batched:
+            self._drawn[lanes] = 0
+        else:
+            self._drawn[0] = 0
+        self._all_decide = bool(self._decides.all() and self._open.all())
 
     # -- act -----------------------------------------------------------------------------------
 
@@ -310,12 +373,17 @@ class EpisodeRecorder:
             if self._is_identity:
                 # the decision itself refuses what is not finite
                 self._flattener.into(observation, self._key)
+                self._film.keep(0, self._key)
             else:
                 self._observe(0, observation)
+            if self._notes_vectors:
+                self._noted[0, step] = self._vectors[0]
             if self._method.decide(self._lanes, self._keys) >= 0:
                 raise ValueError(f"expected a finite observation, got {observation!r}")
         else:
             self._observe(0, observation)
+            if self._notes_vectors:
+                self._noted[0, step] = self._vectors[0]
             self._act_at_random(0)
         return self._codec.decode(self._actions[step])
 
@@ -325,12 +393,14 @@ class EpisodeRecorder:
             self._prepare_steps()
             self._flattener.into_batch(observation, self._vectors)
             self._lanes.state[:, DECIDES] = 1  # a lane may have waited before
+            if self._notes_vectors:
+                self._noted[self._all, self._steps] = self._vectors
             self._decide(self._observe_all())
             return self._codec.decode_many(self._lanes.actions[self._all, self._steps])
         active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
         self._prepare_steps()
         self._flattener.into_batch(observation, self._vectors)
-        self._act_one_by_one(active)
+        self._act_some(active)
         # lanes that are idle repeat some possible action, which is not recorded
         steps = np.minimum(self._steps, self._length - 1)
         return self._codec.decode_many(self._lanes.actions[self._all, steps])
@@ -340,13 +410,18 @@ class EpisodeRecorder:
         if bad >= 0:
             raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
 
-    def _act_one_by_one(self, active: npt.NDArray[np.intp]) -> None:
+    def _act_some(self, active: npt.NDArray[np.intp]) -> None:
         """Act when some lanes are idle or do not decide from the memory yet."""
-        state = self._lanes.state
-        for lane in active:
-            self._embed(lane, self._vectors[lane])
-            if not self._decides[lane]:
-                self._act_at_random(lane)
+        state, vectors = self._lanes.state, self._vectors[active]
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"expected finite observations, got {vectors}")
+        if self._notes_vectors:
+            self._noted[active, self._steps[active]] = vectors
+        keys = np.zeros((len(active), self._keys.shape[1]))
+        self._embedding.observe_batch(vectors, keys)
+        self._keys[active] = keys
+        for lane in active[~self._decides[active]]:
+            self._act_at_random(lane)
         state[:, DECIDES] = 0
         state[active, DECIDES] = self._decides[active]
         if state[:, DECIDES].any():
@@ -379,11 +454,15 @@ class EpisodeRecorder:
         self._embed(lane, self._vectors[lane])
 
     def _embed(self, lane: int, vector: Floats) -> None:
+        self._film.keep(lane, vector)
         if not is_finite(vector):
             raise ValueError(f"expected a finite observation, got {vector}")
+        if self._kept is not None:
+            self._kept.append(vector.copy())
         self._embedding.observe(vector, self._keys[lane])
 
     def _observe_all(self) -> Floats:
+        self._film.keep_all(self._vectors)
         if self._is_identity:
             return self._vectors  # the decision itself refuses what is not finite
         if not np.isfinite(self._vectors).all():
@@ -398,8 +477,16 @@ class EpisodeRecorder:
         self._until_block -= 1
         if self._until_block > 0:
             return
-        for lane in np.flatnonzero(self._open & (self._steps >= self._drawn)):
-            self._prepare_step(int(lane))
+        lanes = np.flatnonzero(self._open & (self._steps >= self._drawn))
+        together = np.array([lane for lane in lanes if self._rngs[lane] is None], np.int64)
+        for lane in lanes if len(together) < len(lanes) else ():
+            if self._rngs[lane] is not None:
+                self._prepare_step(int(lane))
+        if len(together):
+            if (self._drawn[together] == self._length).any():
+                self._grow()
+            self._drawn[together] += BLOCK
+            draw_lanes(self._streams, together, self._method.notes.uniforms, self._lanes.draws)
         left = self._drawn - self._steps
         self._until_block = int(left[self._open].min(initial=BLOCK))
 
@@ -422,6 +509,7 @@ class EpisodeRecorder:
         kept = {name: getattr(self._lanes, name) for name in ("draws", "state", "scales")}
         self._lanes = grown._replace(**kept)
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)], axis=1)
+        self._noted = np.concatenate([self._noted, np.zeros_like(self._noted)], axis=1)
         self._length = 2 * old
         self._view_lane()
 
@@ -484,16 +572,43 @@ class EpisodeRecorder:
         episode = self._experience(lane, terminated)
         learned = method.finish_episode(self._as_recorded(episode, lane))
         method.close_episode(self._environments[lane])
-        self._open[lane] = self._all_decide = False
-        self._lanes.state[lane, DECIDES] = 0
+        self._close(lane)
         totals = count_choices(episode) | count_outcomes(learned)
         if episode.decided:
             method.watch(episode)
         return totals
 
+    def end(self, observation: Any, terminated: bool = True) -> tuple[Experience, Floats | None]:
+        """End the episode of the first lane without learning from it: another agent will.
+
+        Args:
+            observation: The last observation, after the last action.
+            terminated: False if the episode was truncated, by a time limit for example.
+
+        Returns:
+            The episode, as views that the next one overwrites, and all its observations as vectors,
+            or None if they are not kept.
+        """
+        self._observe(0, observation)
+        episode = self._with_last(self._experience(0, terminated), 0)
+        kept = self._kept
+        self._close(0)
+        if kept is None:
+            return episode, None
+        self._kept = []
+        return episode, np.array(kept)
+
+    def _close(self, lane: int) -> None:
+        self._open[lane] = self._all_decide = False
+        self._lanes.state[lane, DECIDES] = 0
+
     def length(self, lane: int = 0) -> int:
         """The number of steps of a lane's episode so far."""
         return int(self._lanes.state[lane, STEP])
+
+    def longest(self) -> int:
+        """The number of steps of the longest open episode."""
+        return int(self._steps[self._open].max(initial=0))
 
     def total_reward(self, lane: int = 0) -> float:
         """The sum of a lane's rewards so far, added up in their order."""
@@ -508,16 +623,13 @@ class EpisodeRecorder:
         lanes = self._lanes
         n = lanes.state[lane, STEP]
         return Experience(
-            lanes.keys[lane, :n],
-            lanes.actions[lane, :n],
-            self._rewards[lane, :n],
-            lanes.trace[lane, :n],
-            lanes.numbers[lane, :n],
-            terminated,
-            bool(self._decides[lane]),
-        )
+            lanes.keys[lane, :n], lanes.actions[lane, :n], self._rewards[lane, :n],
+            lanes.trace[lane, :n], lanes.numbers[lane, :n], terminated, bool(self._decides[lane]),
+            frames=self._film.frames(lane, n),
+        )  # fmt: skip
 
     def _as_recorded(self, episode: Experience, lane: int) -> Experience | HeldEpisode:
+        episode = self._with_last(episode, lane)
         if episode.decided:
             return episode
         rows = np.array(self._rows[lane]).reshape(len(episode.rewards), -1)
@@ -525,94 +637,16 @@ class EpisodeRecorder:
         actions, rewards = episode.actions.copy(), episode.rewards.copy()
         if self._has_keys[lane]:
             return episode._replace(keys=rows, actions=actions, rewards=rewards)
-        return HeldEpisode(rows, actions, rewards, episode.terminated)
+        return HeldEpisode(rows, actions, rewards, episode.terminated, self._vectors[lane].copy())
 
-
-class Episode:
-    """One episode of a loop of your own: `act` and `record` in turn, then `finish`.
-
-    Created by `agent.begin_episode()`.
-
-    Args:
-        method: The agent that decides and learns.
-        environment: A number for each place where episodes run at the same time.
-    """
-
-    def __init__(self, method: Method, environment: int = 0) -> None:
-        self._recorder = EpisodeRecorder(method, (environment,))
-        self._next = "act"
-        self.number = self._recorder.begin()
-
-    def act(self, observation: Any) -> Any:
-        """Choose an action for an observation.
-
-        Args:
-            observation: An element of the agent's observation space.
-
-        Returns:
-            An element of the agent's action space.
-        """
-        self._expect("act")
-        action = self._recorder.act(observation)
-        self._next = "record"
-        return action
-
-    def record(self, reward: float, action: Any = None) -> None:
-        """Record the reward of the last action.
-
-        Args:
-            reward: A finite number.
-            action: The executed action, if it differs from the one `act` returned.
-        """
-        self._expect("record")
-        if action is not None:
-            self._recorder.replace_action(action)
-        self._recorder.record(reward)
-        self._next = "act"
-
-    def finish(self, observation: Any, terminated: bool = True) -> dict[str, float]:
-        """Learn from the finished episode.
-
-        Args:
-            observation: The last observation, after the last action.
-            terminated: False if the episode was truncated, by a time limit for example.
-
-        Returns:
-            Counts of decisions and writes.
-
-        Raises:
-            RuntimeError: If nothing was recorded, or the last action has no reward yet.
-        """
-        if self._recorder.length() == 0:
-            raise RuntimeError("expected at least one act and record before finish, got none")
-        self._expect("act")
-        totals = self._recorder.finish(observation, terminated)
-        self._next = "nothing"
-        return totals
-
-    @property
-    def experience(self) -> Experience:
-        """What was recorded so far, as views: copy what you need after the episode."""
-        return self._recorder.experience()
-
-    def _expect(self, call: str) -> None:
-        """Check the order of calls: act and record in turn, then finish once."""
-        if self._next == "nothing":
-            raise RuntimeError("this episode is finished: call begin_episode for the next one")
-        if call != self._next:
-            raise RuntimeError(f"expected {self._next}() as the next call of this episode")
-
-
-def sample_actions(method: Method, keys: Floats, rng: np.random.Generator) -> Any:
-    """(n, A): actions by the rule of training, each as the first step of an episode of its own."""
-    lanes, notes = empty_lanes(method, len(keys), 1), method.notes
-    lanes.draws[:, 0, : notes.uniforms] = rng.random((len(keys), notes.uniforms))
-    lanes.draws[:, 0, notes.uniforms :] = rng.standard_normal((len(keys), notes.normals))
-    lanes.state[:, DECIDES] = 1
-    bad = method.decide(lanes, keys)
-    if bad >= 0:
-        raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
-    return lanes.actions[:, 0]
+    def _with_last(self, episode: Experience, lane: int) -> Experience:
+        """The episode with what was observed after its last action, where it records keys."""
+        if not self._has_keys[lane]:
+            return episode
+        vectors = None
+        if self._notes_vectors:
+            vectors = np.vstack([self._noted[lane, : len(episode.rewards)], self._vectors[lane]])
+        return episode._replace(last_key=self._keys[lane].copy(), vectors=vectors)
 
 
 # ---------------------------------------------------------------- arrays and counts

@@ -2,6 +2,9 @@
 
 Random numbers come in as arrays, drawn in blocks: a NumPy generator handed to compiled code costs
 12 us a call, a row of an array nothing.
+
+Kernels here and in the methods have loops instead of `argmax`, `max` and assignments to slices:
+each of those takes up to a second to compile, and every user's first run waits for it.
 """
 
 import numpy as np
@@ -11,6 +14,11 @@ from scrubjay.compiled import compiled
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
+
+
+def room_for(n_neighbors: int) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+    """Arrays for the rows, squared distances and scores of the neighbours of one decision."""
+    return np.empty(n_neighbors, np.int64), np.empty(n_neighbors), np.empty(n_neighbors)
 
 
 @compiled()
@@ -33,23 +41,46 @@ def is_finite(vector: Floats) -> bool:
 
 
 @compiled()
-def sample_softmax(scores: Floats, count: int, temperature: float, draw: float) -> int:
-    """Eq. 5: one of the first `count` with probability proportional to exp(v / tau).
+def best_of(scores: Floats, count: int) -> int:
+    """The position of the largest of the first `count` scores, the first one of equal ones."""
+    best = 0
+    for i in range(1, count):
+        if scores[i] > scores[best]:
+            best = i
+    return best
 
-    Shifted by the largest value, so that no exponential overflows.
+
+@compiled()
+def softmax_weights(scores: Floats, count: int, temperature: float, weights: Floats) -> float:
+    """Write exp(v / tau) of the first `count`, shifted by the largest value; returns their sum.
+
+    The shift prevents an overflow.
     """
-    largest = scores[:count].max()
-    weights = np.empty(count)
+    largest = scores[best_of(scores, count)]
     total = 0.0
     for i in range(count):
         weights[i] = np.exp((scores[i] - largest) / temperature)
         total += weights[i]
-    threshold = draw * total
+    return total
+
+
+@compiled()
+def sample_softmax(scores: Floats, count: int, temperature: float, draw: float) -> int:
+    """Eq. 5: one of the first `count` with probability proportional to exp(v / tau)."""
+    weights = np.empty(count)
+    threshold = draw * softmax_weights(scores, count, temperature, weights)
     for i in range(count):
         threshold -= weights[i]
         if threshold < 0.0:
             return i
     return count - 1
+
+
+@compiled()
+def copy_action(stored: Singles, action: Singles) -> None:
+    """Write a stored action."""
+    for j in range(action.shape[0]):
+        action[j] = stored[j]
 
 
 @compiled()

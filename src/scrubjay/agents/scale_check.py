@@ -38,7 +38,8 @@ def note_distance(
         numbers[DISTANCE] = NOT_SEARCHED
     elif count % SAMPLED == 0:
         row, distance = np.empty(1, np.int64), np.empty(1, np.float64)
-        find_neighbors(tree, key, 1, np.inf, row, distance)
+        # a literal 1 would compile the search once more
+        find_neighbors(tree, key, len(row), np.inf, row, distance)
         numbers[DISTANCE], numbers[WEIGHT] = np.sqrt(distance[0]), SAMPLED
 
 

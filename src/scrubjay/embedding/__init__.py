@@ -2,6 +2,7 @@
 
 from scrubjay.embedding.base import Embedding, load_embedding
 from scrubjay.embedding.chain import Chain
+from scrubjay.embedding.encoder import LearnedEncoder
 from scrubjay.embedding.goal import GoalDifference
 from scrubjay.embedding.images import Downsample, Grey, LowFrequencies, Resize
 from scrubjay.embedding.normalize import FrozenNormalizer, RunningNormalizer
@@ -19,6 +20,7 @@ __all__ = [
     "GoalDifference",
     "Grey",
     "Identity",
+    "LearnedEncoder",
     "LowFrequencies",
     "Periodic",
     "RandomProjection",

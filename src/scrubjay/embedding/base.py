@@ -53,6 +53,8 @@ class Embedding(ABC):
     """
 
     name: ClassVar[str]
+    studies: ClassVar[bool] = False
+    """Whether it learns from whole episodes, and gives other keys to stored rows then."""
     input_dim: int
     key_dim: int
 
@@ -131,8 +133,49 @@ class Embedding(ABC):
         """Whether the stage can compute keys; False while it still collects statistics."""
         return True
 
+    @property
+    def learns(self) -> bool:
+        """Whether `observe` may still change the statistics; not if it is `embed`."""
+        return type(self).observe is not Embedding.observe
+
     def end_episode(self) -> None:
         """Signal the end of an episode, the only moment at which a stage may become ready."""
+
+    def require_extras(self) -> None:
+        """Called before training: raise ImportError if a package is missing that it will need."""
+
+    def study(
+        self,
+        vectors: npt.NDArray[Any],  # noqa: ARG002
+        keys: npt.NDArray[Any],  # noqa: ARG002
+        actions: npt.NDArray[np.float32],  # noqa: ARG002
+    ) -> bool:
+        """Learn from a finished episode, if `studies`.
+
+        Args:
+            vectors: Its observations, one in each row, as `Flattener.picture_type`.
+            keys: Their keys.
+            actions: What was done there.
+
+        Returns:
+            Whether keys have another meaning from now on: then `translate` is called for all rows
+            of the memories, and `forget` after it.
+        """
+        return False
+
+    def translate(self, keys: npt.NDArray[np.float32]) -> Vector:
+        """Return the present keys of observations whose keys were these before.
+
+        Args:
+            keys: One key in each row.
+
+        Returns:
+            One key in each row.
+        """
+        return keys.astype(np.float64)
+
+    def forget(self) -> None:
+        """Drop what only `translate` needs."""
 
     def embed_batch(self, vectors: Vector) -> Vector:
         """Compute the keys of many vectors, without changing the statistics.

@@ -30,6 +30,11 @@ class Chain(Embedding):
         self.stages = tuple(
             stage if isinstance(stage, Embedding) else load_embedding(stage) for stage in stages
         )
+        if any(stage.studies for stage in self.stages):
+            raise ValueError(
+                "expected stages that do not change stored keys, got LearnedEncoder; use it alone, "
+                "it reads images itself"
+            )
         for stage in self.stages[1:]:
             if reads_observations(stage):
                 raise ValueError(
@@ -82,6 +87,10 @@ class Chain(Embedding):
     @property
     def ready(self) -> bool:
         return all(stage.ready for stage in self.stages)
+
+    @property
+    def learns(self) -> bool:
+        return any(stage.learns for stage in self.stages)
 
     def end_episode(self) -> None:
         for stage in self.stages:

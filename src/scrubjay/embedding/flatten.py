@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.embedding.pictures import Image, picture_of
+
 Vector = npt.NDArray[np.float64]
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -25,10 +27,20 @@ class Flattener:
         self.sizes = tuple(int(np.prod(shape)) for shape in self.shapes)
         self.size = sum(self.sizes)
         self._vector_shape = (self.size,)
+        one_image = self.keys is None and 2 <= len(self.shapes[0]) <= 4
+        self.picture_type = _picture_type(parts[0]) if one_image else None
         self.bounds = (
             np.concatenate([np.ravel(part.low).astype(np.float64) for part in parts]),
             np.concatenate([np.ravel(part.high).astype(np.float64) for part in parts]),
         )
+
+    picture_type: np.dtype[Any] | None
+    """The type of a vector that suffices for `picture`; None if observations are no images."""
+
+    def picture(self, vector: npt.NDArray[Any]) -> Image:
+        """Turn the vector of an observation, which is an image, into a picture."""
+        low, high = (float(bound[0]) for bound in self.bounds)
+        return picture_of(vector.reshape(self.shapes[0]), low, high)
 
     def into(self, observation: Any, out: Vector) -> None:
         """Write an observation into `out`; raise an error if its shape or type is wrong."""
@@ -111,6 +123,10 @@ def _parts(space: gymnasium.Space[Any], keys: tuple[str, ...] | None) -> list[gy
             f"expected entries of the observation, {list(space.spaces)}, got {unknown}"
         )
     return [_require_box(space.spaces[key]) for key in keys]
+
+
+def _picture_type(space: gymnasium.spaces.Box) -> np.dtype[Any]:
+    return np.dtype(np.uint8 if space.dtype == np.uint8 else np.float32)
 
 
 def _require_box(space: Any) -> gymnasium.spaces.Box:

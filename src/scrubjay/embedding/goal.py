@@ -36,24 +36,36 @@ class GoalDifference(Embedding):
                 "expected goals of the same shape, got a desired goal of shape "
                 f"{flattener.shapes[0]} and an achieved goal of shape {flattener.shapes[1]}"
             )
-        self._goal_dim = flattener.sizes[0]
+        self.goal_dim = flattener.sizes[0]
         return flattener
 
     def bind(self, bounds: Bounds, seed: int) -> Bounds:  # noqa: ARG002
         low, high = bounds
-        n = self._goal_dim
+        n = self.goal_dim
         self.input_dim, self.key_dim = len(low), len(low) - n
         below, above = low[n:].copy(), high[n:].copy()
         below[:n], above[:n] = low[:n] - high[n : 2 * n], high[:n] - low[n : 2 * n]
         return below, above
 
     def embed(self, vector: Vector, out: Vector) -> None:
-        n = self._goal_dim
+        n = self.goal_dim
         out[n:] = vector[2 * n :]
         out[:n] = vector[:n] - vector[n : 2 * n]
 
+    def embed_batch(self, vectors: Vector) -> Vector:
+        n = self.goal_dim
+        keys: Vector = vectors[:, n:].copy()
+        keys[:, :n] = vectors[:, :n] - vectors[:, n : 2 * n]
+        return keys
+
     def config(self) -> dict[str, Any]:
         return {"name": self.name, "keys": list(self.keys)}
+
+
+def other_entries(space: gymnasium.Space[Any]) -> list[str]:
+    """What a goal environment tells besides its goals, if it is called so: "observation"."""
+    entries = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {}
+    return [name for name in ("observation",) if name in entries]
 
 
 def has_goals(space: gymnasium.Space[Any]) -> bool:

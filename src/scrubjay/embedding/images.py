@@ -6,7 +6,7 @@ may follow. Frames that are stacked are reduced one by one.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from scrubjay.embedding.base import Bounds, Vector, unbounded, whole_number
 from scrubjay.embedding.flatten import Flattener
+from scrubjay.embedding.pictures import Image, picture_of
 from scrubjay.embedding.select import Identity
 from scrubjay.pixels import LUMINANCE, Bands, averages, cosines, reduce_frames, resized
 
@@ -62,6 +63,27 @@ def _fits(shape: tuple[int, ...], axes: str, certain: bool) -> bool:
     return few and min(length["H"], length["W"]) >= least
 
 
+def reduction(space: gymnasium.Space[Any], size: int = 8) -> int:
+    """By how much to make an image smaller for about `size` blocks on its shorter side.
+
+    Args:
+        space: The observation space.
+        size: The number of blocks.
+
+    Returns:
+        The factor, 0 if the space is not one of images of bytes at least twice as large.
+    """
+    if not isinstance(space, gymnasium.spaces.Box) or space.dtype != np.uint8:
+        return 0
+    try:
+        layout = find_layout(space.shape, None)
+    except ValueError:
+        return 0
+    length = dict(zip(layout, space.shape, strict=True))
+    factor = min(length["H"], length["W"]) // size
+    return factor if factor > 1 else 0
+
+
 class ImageFlattener(Flattener):
     """Reduces images to vectors, after checking their shape and type.
 
@@ -70,9 +92,17 @@ class ImageFlattener(Flattener):
         layout: What the axes of an image are.
         rows: How its rows are reduced.
         columns: How its columns are reduced.
+        frequencies: Whether rows and columns are reduced to frequencies, not to pixels.
     """
 
-    def __init__(self, space: gymnasium.spaces.Box, layout: str, rows: Bands, columns: Bands):
+    def __init__(
+        self,
+        space: gymnasium.spaces.Box,
+        layout: str,
+        rows: Bands,
+        columns: Bands,
+        frequencies: bool = False,
+    ) -> None:
         length = dict(zip(layout, space.shape, strict=True))
         self.keys, self.shapes = None, (space.shape,)
         self.size = length.get("N", 1) * len(rows.first) * len(columns.first)
@@ -81,8 +111,20 @@ class ImageFlattener(Flattener):
         self.bounds = np.full(self.size, low), np.full(self.size, high)
         colors = LUMINANCE if length.get("C", 1) == len(LUMINANCE) else np.ones(1)
         self._arguments = colors, *rows, *columns
+        self._reduced = length.get("N", 1), len(rows.first), len(columns.first)
+        self._back = (rows.weights, columns.weights) if frequencies else None
+        pixels = space.dtype == np.uint8 and not frequencies
+        self.picture_type = np.dtype(np.uint8 if pixels else np.float32)
         self._order = tuple(layout.index(axis) for axis in AXES if axis in layout)
         self._places = tuple(slice(None) if axis in layout else None for axis in AXES)
+
+    def picture(self, vector: npt.NDArray[Any]) -> Image:
+        """Turn a reduced image into a picture; of frequencies, the smooth image they describe."""
+        frame = vector.reshape(self._reduced)[-1]
+        if self._back is not None:
+            rows, columns = self._back
+            frame = rows.T @ frame @ columns
+        return picture_of(frame, float(self.bounds[0][0]), float(self.bounds[1][0]))
 
     def into(self, observation: Any, out: Vector) -> None:
         """Write a reduced image into `out`; raise an error if its shape or type is wrong."""
@@ -122,6 +164,7 @@ class Grey(Identity):
     """
 
     name = "grey"
+    frequencies: ClassVar[bool] = False
 
     def __init__(self, layout: str | None = None) -> None:
         if layout is not None and not isinstance(layout, str):
@@ -146,7 +189,7 @@ class Grey(Identity):
         layout = find_layout(space.shape, self.layout)
         length = dict(zip(layout, space.shape, strict=True))
         bands = self.bands(length["H"], length["W"])
-        self._flattener = ImageFlattener(space, layout, *bands)
+        self._flattener = ImageFlattener(space, layout, *bands, frequencies=self.frequencies)
         self._blank: npt.NDArray[Any] = np.zeros(space.shape, space.dtype)
         return self._flattener
 
@@ -233,6 +276,7 @@ class LowFrequencies(Grey):
     """
 
     name = "low_frequencies"
+    frequencies = True
 
     def __init__(self, size: int | Sequence[int] = 8, layout: str | None = None) -> None:
         super().__init__(layout)

@@ -25,6 +25,7 @@ from scrubjay.embedding.base import (
 # keeps the denominator above zero.
 PRIOR_COUNT = 1e-4
 VARIANCE_FLOOR = 1e-8
+ENDLESS = 1e300  # the variance of a dimension that is ignored: its keys are 0 in float32
 
 
 @compiled()
@@ -150,6 +151,10 @@ class FrozenNormalizer(RunningNormalizer):
     def ready(self) -> bool:
         return self._frozen
 
+    @property
+    def learns(self) -> bool:
+        return not self._frozen
+
     def end_episode(self) -> None:
         if not self._frozen and self._count[0] >= self.n_steps:
             self._freeze()
@@ -159,8 +164,31 @@ class FrozenNormalizer(RunningNormalizer):
         self._variance[self._variance < 1e-12] = 1.0
         self._frozen = True
 
+    def ignore(self, dimensions: npt.NDArray[np.bool_]) -> None:
+        """Let dimensions count for nothing from now on: their keys are 0.
+
+        Args:
+            dimensions: Which of them, a mask.
+
+        Raises:
+            RuntimeError: If the statistics are not frozen yet.
+        """
+        if not self._frozen:
+            raise RuntimeError("expected frozen statistics, got ones that still change")
+        self._variance[dimensions] = ENDLESS
+
+    @property
+    def ignored(self) -> npt.NDArray[np.bool_]:
+        """The dimensions that count for nothing, a mask."""
+        return self._variance >= ENDLESS
+
     def embed(self, vector: Vector, out: Vector) -> None:
         _normalize(vector, self._mean, self._variance, 0.0, out)
+
+    def embed_batch(self, vectors: Vector) -> Vector:
+        keys = np.empty((len(vectors), self.key_dim))
+        _normalize_rows(np.ascontiguousarray(vectors), self._mean, self._variance, 0.0, keys)
+        return keys
 
     def observe_batch(self, vectors: Vector, out: Vector) -> None:
         if self._frozen:

@@ -1,0 +1,331 @@
+"""The kernels of `CECPlus`: deciding for all lanes, and the backward pass over an episode."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.agents.discovery import TARGET
+from scrubjay.agents.recorder import (
+    BLOCK,
+    CHOICE,
+    DECIDES,
+    DISTANCE,
+    HELD,
+    NOT_SEARCHED,
+    NUMBER,
+    STEP,
+    WEIGHT,
+    Choice,
+    Floats,
+)
+from scrubjay.agents.sampling import (
+    best_of,
+    copy_action,
+    sample_softmax,
+    store_key,
+    write_noisy_action,
+    write_uniform_action,
+)
+from scrubjay.agents.scale_check import note_distance
+from scrubjay.compiled import compiled
+from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+
+Ints = npt.NDArray[np.int64]
+
+MEMORY, NOISE, UNIFORM, NO_NEIGHBOR, HELD_ACTION = (int(choice) for choice in list(Choice)[:5])
+
+HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
+COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
+ALWAYS = 1e9  # the exploration scale of an episode that only explores
+FAR = 64  # rows that are asked when no neighbour knows anything
+
+# Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
+# stands (within the threshold), the best row close by, whether the first is the row in whose place
+# this step would be written, and the memory's clock at the decision. -1: no row.
+FOLLOWED, BEST, REPEATED, SEEN = range(1, 5)
+CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
+
+RULE = np.dtype(
+    [
+        ("n_neighbors", np.int64),
+        ("radius", np.float64),
+        ("temperature", np.float64),
+        ("relative", np.bool_),  # whether the temperature is a share of the best value
+        ("noise_std", np.float64),
+        ("uniform", np.bool_),
+        ("discrete", np.bool_),
+        ("threshold", np.float64),
+        ("worthless", np.float64),  # rows of at most this value are ignored
+        ("knows", np.bool_),  # whether there are others
+        ("lowest", np.float64),
+        ("fading", np.float64),  # at the distance f a value counts exp(-fading * f) times
+        ("best", np.bool_),  # whether the greedy action is the best neighbour's
+        ("hold", np.int64),
+        ("clock", np.int64),
+        ("seeks", np.bool_),  # whether values are lures, which end at a target
+    ]
+)
+"""What a decision reads of the settings and of the memory's present state."""
+
+
+# ---------------------------------------------------------------- deciding
+
+
+@compiled()
+def select_actions(
+    tree_keys: npt.NDArray[np.float32],
+    nodes: npt.NDArray[np.int32],
+    boxes: npt.NDArray[np.float32],
+    buckets: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float32],
+    actions: npt.NDArray[np.float32],
+    rules: npt.NDArray[Any],
+    bounds: npt.NDArray[np.float32],
+    lane_keys: npt.NDArray[np.float32],
+    lane_actions: npt.NDArray[np.float32],
+    numbers: Floats,
+    trace: Ints,
+    draws: Floats,
+    state: Ints,
+    scales: Floats,
+    keys: Floats,
+    epsilon: float,
+) -> int:
+    """The decisions of all lanes; returns the lane whose key is not finite, or -1."""
+    tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
+    n_neighbors = rule.n_neighbors
+    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
+    scores = np.empty(n_neighbors, np.float64)
+    for lane in range(len(keys)):
+        if state[lane, DECIDES] == 0:
+            continue
+        step = state[lane, STEP]
+        key, action = lane_keys[lane, step], lane_actions[lane, step]
+        notes, noted = trace[lane, step], numbers[lane, step]
+        if not store_key(keys[lane], key):
+            return lane
+        notes[FOLLOWED], notes[BEST], notes[REPEATED], notes[SEEN] = -1, -1, 0, rule.clock
+        if state[lane, HELD] > 0:
+            state[lane, HELD] -= 1
+            copy_action(lane_actions[lane, step - 1], action)
+            noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
+            notes[CHOICE] = HELD_ACTION
+            continue
+        uniforms = draws[lane, step % BLOCK]
+        explore = uniforms[0] < epsilon * scales[lane]
+        at_random = explore and rule.uniform
+        found = 0
+        if rule.knows:
+            # a random step follows no one: only what is promised here matters
+            radius = rule.radius * HERE if at_random else rule.radius
+            found = find_neighbors(tree, key, n_neighbors, radius, rows, squared)
+            note_distance(tree, key, found, squared, step + state[lane, NUMBER], noted)
+        else:
+            noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
+        nearest = rows[0]
+        count = weigh(values, rows, squared, found, rule, scores)
+        note_best(rows, squared, scores, count, rule, notes, noted)
+        if rule.seeks and notes[BEST] >= 0 and values[notes[BEST]] >= TARGET:
+            scales[lane] = ALWAYS  # it has arrived: from now on at random
+        if count == 0 or at_random:
+            notes[CHOICE] = UNIFORM if at_random else NO_NEIGHBOR
+            write_uniform_action(bounds, rule.discrete, uniforms[2:], action)
+            if rule.hold > 1:
+                state[lane, HELD] = duration(uniforms[2 + len(action)], rule.hold) - 1
+            continue
+        temperature = rule.temperature
+        if rule.relative:
+            best = scores[best_of(scores, count)]
+            temperature = max(temperature * (best - rule.lowest), COLDEST)
+        chosen = sample_softmax(scores, count, temperature, uniforms[1])  # Eq. 5
+        row = rows[chosen]
+        if explore:
+            normals = uniforms[len(uniforms) - len(action) :]
+            write_noisy_action(bounds, rule.noise_std, actions[row], normals, action)
+            notes[CHOICE] = NOISE
+            continue
+        copy_action(actions[row], action)
+        notes[CHOICE] = MEMORY
+        # what its action does elsewhere says nothing about where the row stands
+        if squared[chosen] <= rule.threshold**2:
+            notes[FOLLOWED], notes[REPEATED] = row, row == nearest
+    return -1
+
+
+@compiled()
+def weigh(
+    values: npt.NDArray[np.float32], rows: Ints, squared: Floats, found: int, rule: Any,
+    scores: Floats,
+) -> int:  # fmt: skip
+    """Keep the neighbours that know something, in front; returns how many, with their scores."""
+    count = 0
+    for i in range(found):
+        value = np.float64(values[rows[i]])
+        if value <= rule.worthless:
+            continue
+        if rule.fading > 0.0:
+            near = np.exp(-rule.fading * np.sqrt(squared[i]))
+            value = rule.lowest + (value - rule.lowest) * near
+        rows[count], squared[count], scores[count] = rows[i], squared[i], value
+        count += 1
+    return count
+
+
+@compiled()
+def note_best(
+    rows: Ints, squared: Floats, scores: Floats, count: int, rule: Any, notes: Ints, noted: Floats
+) -> None:
+    """Write down the best row close by, whose value is what this state promises."""
+    # squared distances are in ascending order; what is far away promises nothing about here
+    n_here = 0
+    while n_here < count and squared[n_here] <= (rule.radius * HERE) ** 2:
+        n_here += 1
+    if n_here > 0:
+        best = best_of(scores, n_here)
+        notes[BEST] = rows[best]
+        noted[CLOSENESS] = np.exp(-rule.fading * np.sqrt(squared[best]))
+
+
+@compiled()
+def duration(draw: float, longest: int) -> int:
+    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
+
+    P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
+    """
+    return int(min(1.0 / (1.0 - draw), np.float64(longest)))
+
+
+@compiled()
+def greedy_actions(
+    tree_keys: npt.NDArray[np.float32],
+    nodes: npt.NDArray[np.int32],
+    boxes: npt.NDArray[np.float32],
+    buckets: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float32],
+    actions: npt.NDArray[np.float32],
+    rules: npt.NDArray[Any],
+    keys: Floats,
+    found_actions: npt.NDArray[np.float32],
+) -> int:
+    """The evaluation rule: the best of the neighbours, or (`best` is False) the closest row.
+
+    Where no neighbour knows something, the closest of the next `FAR` that does. Returns the index
+    of a key that is not finite, or -1.
+    """
+    tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
+    n_neighbors = rule.n_neighbors
+    n_far = FAR if rule.worthless > -np.inf else 1
+    size = max(n_neighbors, n_far)
+    rows, squared = np.empty(size, np.int64), np.empty(size, np.float64)
+    scores, key = np.empty(size, np.float64), np.empty(keys.shape[1], np.float32)
+    for i in range(len(keys)):
+        if not store_key(keys[i], key):
+            return i
+        count = 0
+        if rule.best:
+            found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
+            count = weigh(values, rows, squared, found, rule, scores)
+        if count > 0:
+            copy_action(actions[rows[best_of(scores, count)]], found_actions[i])
+            continue
+        found = find_neighbors(tree, key, n_far, np.inf, rows, squared)
+        row = rows[0]
+        for j in range(found):
+            if values[rows[j]] > rule.worthless:
+                row = rows[j]
+                break
+        copy_action(actions[row], found_actions[i])
+    return -1
+
+
+# ---------------------------------------------------------------- learning
+
+
+@compiled()
+def back_up(
+    rewards: Floats,
+    gamma: float,
+    stitching: bool,
+    correction: float,
+    places: Ints,
+    in_place: npt.NDArray[np.bool_],
+    closeness: Floats,
+    values: npt.NDArray[np.float32],
+    lowest: float,
+) -> Floats:
+    """The value of each step, backwards; corrects `values`, which are a copy.
+
+    v_t = r_t + gamma v_{t+1} is the paper's. `stitching` puts in place of v_{t+1} what the best
+    neighbour of the next state promises, if that is more. `correction` moves the value of a row
+    whose action was taken by that share towards r_t + gamma times the better of the two: up if it
+    led to more than it promised, down if to less. `places` says where in `values` the row that a
+    step followed and the best row near it are; those that are not `in_place` do not count.
+    """
+    returns = np.empty(len(rewards))
+    value = 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        promise = value
+        if t + 1 < len(rewards) and in_place[t + 1, 1]:
+            known = np.float64(values[places[t + 1, 1]])
+            promise = max(promise, lowest + (known - lowest) * closeness[t + 1])
+        value = rewards[t] + gamma * (promise if stitching else value)
+        returns[t] = value
+        if correction > 0.0 and in_place[t, 0]:
+            followed = places[t, 0]
+            kept = rewards[t] + gamma * promise
+            values[followed] += np.float32(correction * (kept - np.float64(values[followed])))
+    return returns
+
+
+@compiled()
+def plan_update(
+    rewards: Floats,
+    gamma: float,
+    stitching: bool,
+    correction: float,
+    terminated: bool,
+    trace: Ints,
+    numbers: Floats,
+    met: Ints,
+    places: Ints,
+    values: npt.NDArray[np.float32],
+    written: Ints,
+    lowest: float,
+) -> tuple[Floats, Ints, npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
+    """What an episode changes; nothing is changed yet.
+
+    The backward pass reads values that it has just corrected, so it works on a copy of the values
+    of the rows that the episode met, at the positions `places`. With several environments, another
+    one may have replaced a row since a step was decided: then it is not the row that was followed.
+
+    Returns the value of each step, the steps to write, last one first, which of the rows met are
+    corrected, and the values of the rows met.
+    """
+    n = len(rewards)
+    in_place = np.empty((n, 2), np.bool_)
+    for t in range(n):
+        for j in range(2):
+            row = trace[t, FOLLOWED + j]
+            in_place[t, j] = row >= 0 and written[row] <= trace[t, SEEN]
+    if not terminated and n > 0:
+        in_place[n - 1, 0] = False  # nobody knows what the last step led to
+    copied = np.empty(len(met), np.float32)
+    for i in range(len(met)):
+        copied[i] = values[met[i]] if met[i] >= 0 else np.float32(0.0)
+    closeness = numbers[:, CLOSENESS]
+    returns = back_up(
+        rewards, gamma, stitching, correction, places, in_place, closeness, copied, lowest
+    )
+    corrected = np.zeros(len(met), np.bool_)
+    fresh = np.empty(n, np.int64)
+    n_fresh = 0
+    for t in range(n - 1, -1, -1):
+        followed = correction > 0.0 and in_place[t, 0]
+        if followed:
+            corrected[places[t, 0]] = True
+        # a repeated step is no news, unless its row has been replaced since
+        if not (followed and trace[t, REPEATED] > 0):
+            fresh[n_fresh] = t
+            n_fresh += 1
+    return returns, fresh[:n_fresh], corrected, copied

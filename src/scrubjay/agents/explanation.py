@@ -1,0 +1,247 @@
+"""Why an agent acts as it does: the rows that it asks in a state, and what each of them counts."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.agents.actions import ActionCodec, Stored
+from scrubjay.agents.sampling import softmax_weights
+from scrubjay.embedding import Embedding
+from scrubjay.embedding.flatten import Flattener
+from scrubjay.memory import EpisodicMemory
+
+Floats = npt.NDArray[np.float64]
+
+N_SHOWN = 5  # rows of each memory that are shown for a method that does not explain itself
+UNKNOWN = float("nan")
+COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
+
+
+class Neighbor(NamedTuple):
+    """A row that a decision asks.
+
+    Attributes:
+        memory: The name of its memory.
+        row: Its number.
+        distance: From the state's key to the row's.
+        value: Its stored value.
+        action: (A,): the action that it stands for, as it is stored; empty if it has none.
+        trust: How much it counts in this state, from 0 (ignored) to 1; NaN if the method does not
+            say.
+        probability: With which training follows it if it does not explore; NaN if the method does
+            not say.
+    """
+
+    memory: str
+    row: int
+    distance: float
+    value: float
+    action: Stored
+    trust: float = UNKNOWN
+    probability: float = UNKNOWN
+
+
+class Explanation(NamedTuple):
+    """The greedy decision in one state.
+
+    Attributes:
+        key: (D,): the state's key.
+        action: (A,): the greedy action, as it is stored.
+        neighbors: The rows that were asked.
+        followed: The index in `neighbors` of the row that decided, -1 if no single row did.
+        estimates: The estimated value of each discrete action, for methods that compare them.
+    """
+
+    key: Floats
+    action: Stored
+    neighbors: tuple[Neighbor, ...]
+    followed: int
+    estimates: tuple[float, ...] = ()
+
+
+class Explained:
+    """The part of an agent that explains its decisions; a method may replace `explain_key`."""
+
+    memories: dict[str, EpisodicMemory]
+    codec: ActionCodec
+    embedding: Embedding
+    flattener: Flattener
+
+    def explain(self, observation: Any) -> Explanation:
+        """What `predict(observation, deterministic=True)` does, and why.
+
+        Args:
+            observation: One observation.
+
+        Returns:
+            The greedy action and the rows that were asked. Nothing changes.
+        """
+        vector, key = np.empty(self.flattener.size), np.empty(self.embedding.key_dim)
+        self.flattener.into(observation, vector)
+        if not any(map(len, self.memories.values())):
+            return Explanation(key * np.nan, self.codec.encode(self.codec.default()), (), -1)
+        self.embedding.embed(vector, key)
+        return self.explain_key(key)
+
+    def explain_key(self, key: Floats) -> Explanation:
+        """The greedy decision in the state with this key.
+
+        The default serves methods that do not explain themselves: the nearest rows of each memory,
+        of which the nearest one with the greedy action counts as followed.
+
+        Args:
+            key: (D,): the key. At least one memory has rows.
+
+        Returns:
+            The greedy action and the rows that were asked.
+        """
+        action = self.greedy_actions(np.asarray(key, np.float64)[None])[0]
+        found = nearest_rows(self.memories, key)
+        same = [i for i, row in enumerate(found) if np.array_equal(row.action, action)]
+        return Explanation(
+            key, action, found, min(same, key=lambda i: found[i].distance, default=-1)
+        )
+
+    def greedy_actions(self, keys: Floats) -> Stored:
+        raise NotImplementedError
+
+
+def nearest_rows(
+    memories: dict[str, EpisodicMemory], key: Any, k: int = N_SHOWN
+) -> tuple[Neighbor, ...]:
+    """The nearest rows of each memory, with nothing but their distance.
+
+    Args:
+        memories: The memories by name.
+        key: The key.
+        k: Rows of each.
+
+    Returns:
+        The rows.
+    """
+    return tuple(
+        row
+        for name, memory in memories.items()
+        if len(memory)
+        for row in neighbors(name, memory, *memory.neighbors(key, k))
+    )
+
+
+def neighbors(
+    name: str,
+    memory: EpisodicMemory,
+    rows: Iterable[int],
+    distances: Iterable[float],
+    trust: Iterable[float] | None = None,
+    probabilities: Iterable[float] | None = None,
+    action: Stored | None = None,
+) -> tuple[Neighbor, ...]:
+    """Rows of a memory with what is known of them.
+
+    Args:
+        name: The memory's name.
+        memory: The memory.
+        rows: The rows.
+        distances: Their distances.
+        trust: How much each counts, if that is known.
+        probabilities: With which each is followed, if that is known.
+        action: The action of them all; by default that in the column "action".
+
+    Returns:
+        The rows.
+    """
+    rows = np.asarray(rows, np.int64)
+    unknown = [UNKNOWN] * len(rows)
+    actions: Sequence[Stored] | npt.NDArray[Any]
+    if action is not None:
+        actions = [action] * len(rows)
+    else:
+        actions = memory.columns.get("action", np.empty((len(memory), 0), np.float32))[rows]
+    found = zip(
+        rows, distances, memory.values[rows], actions, trust or unknown, probabilities or unknown,
+        strict=True,
+    )  # fmt: skip
+    return tuple(
+        Neighbor(name, int(row), float(distance), float(value), stored, float(t), float(p))
+        for row, distance, value, stored, t, p in found
+    )
+
+
+def softmax(scores: Floats, temperature: float) -> list[float]:
+    """Eq. 5: the probabilities with which `sample_softmax` draws.
+
+    Args:
+        scores: The scores.
+        temperature: The temperature.
+
+    Returns:
+        The probability of each.
+    """
+    if len(scores) == 0:
+        return []
+    weights = np.empty(len(scores))
+    total = softmax_weights(scores, len(scores), temperature, weights)
+    return [float(weight / total) for weight in weights]
+
+
+def explain_best(
+    memory: EpisodicMemory, key: Floats, rule: Any, weigh: Callable[..., int], far: int
+) -> Explanation:
+    """The decision of `CECPlus`: the best of the neighbours that know something.
+
+    Args:
+        memory: The memory.
+        key: The key.
+        rule: What a decision reads of the settings.
+        weigh: The kernel that moves the neighbours which know something to the front and returns
+            how many there are, with their scores.
+        far: How many rows are asked where no neighbour knows anything.
+
+    Returns:
+        All neighbours, those that know something first; where none does, the one row that is
+        followed.
+    """
+    rows, found_at = memory.neighbors(key, int(rule["n_neighbors"]), float(rule["radius"]))
+    all_rows, distances = rows.copy(), dict(zip(rows, found_at, strict=True))
+    scores = np.zeros(len(rows))
+    # the kernel's scores to the last bit: the square root of a squared double is the double
+    count = weigh(memory.value_array, rows, found_at**2, len(rows), rule, scores)
+    ignored = [row for row in all_rows if row not in rows[:count]]
+    best = int(np.argmax(scores[:count])) if count else -1
+    temperature = rule["temperature"]
+    if count and rule["relative"]:
+        temperature = max(temperature * (scores[best] - rule["lowest"]), COLDEST)
+    chances = softmax(scores[:count], temperature) + [0.0] * len(ignored)
+    trust = [
+        _share(s, memory.values[r], rule["lowest"])
+        for s, r in zip(scores, rows[:count], strict=False)
+    ]
+    asked = [*rows[:count], *ignored]
+    found = neighbors(
+        "memory", memory, asked, [distances[row] for row in asked],
+        trust + [0.0] * len(ignored), chances,
+    )  # fmt: skip
+    followed = best if rule["best"] else -1
+    if followed < 0:
+        row, distance = _closest_known(memory, key, rule, far)
+        known = [i for i, neighbor in enumerate(found) if neighbor.row == row]
+        if not known:
+            found += neighbors("memory", memory, [row], [distance], [0.0], [0.0])
+        followed = known[0] if known else len(found) - 1
+    return Explanation(key, found[followed].action, found, followed)
+
+
+def _share(score: float, value: float, lowest: float) -> float:
+    """What distance leaves of a value, measured from the lowest one."""
+    return (score - lowest) / (float(value) - lowest) if value > lowest else 1.0
+
+
+def _closest_known(memory: EpisodicMemory, key: Floats, rule: Any, far: int) -> tuple[int, float]:
+    """The closest row that knows something, or the closest one."""
+    n = far if rule["worthless"] > -np.inf else 1
+    rows, distances = memory.neighbors(key, n)
+    known = np.flatnonzero(memory.values[rows] > rule["worthless"])
+    first = int(known[0]) if len(known) else 0
+    return int(rows[first]), float(distances[first])

@@ -1,0 +1,163 @@
+"""What CECPlus measures of its keys: how far a step goes, and which dimensions tell nothing."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.embedding.base import Embedding
+from scrubjay.embedding.chain import Chain
+from scrubjay.embedding.goal import GoalDifference
+from scrubjay.embedding.normalize import FrozenNormalizer
+from scrubjay.embedding.periodic import Periodic
+
+Array = npt.NDArray[Any]
+
+JITTER = 1e-3  # shorter steps, in standard deviations of the keys, are none
+LAGS = (1, 2, 3)
+FEWEST = 500  # pairs of steps on which dimensions are judged
+MOST = 1500  # steps that are looked at to choose the keys of goals
+APART = 10  # steps
+EXPLAINED, HELPED = 0.5, 0.7  # shares of variance; measured: FetchReach 0.24, PointMaze 0.9 to 0.16
+SIGNIFICANT = 4.0  # standard errors of a correlation that is no chance
+
+
+def median_step(episodes: list[Array]) -> float:
+    """The median distance between consecutive keys that differ; 1 where nothing ever moves.
+
+    Simulators jitter: what moves by less than a thousandth of its spread stands still.
+    """
+    steps = np.concatenate([np.linalg.norm(np.diff(keys, axis=0), axis=1) for keys in episodes])
+    for least in (JITTER, 0.0):
+        moved = steps[steps > least]
+        if moved.size:
+            return float(np.median(moved))
+    return 1.0
+
+
+def noise_dimensions(episodes: list[tuple[Array, Array]]) -> npt.NDArray[np.bool_]:
+    """The dimensions of keys that are white noise, a mask.
+
+    White noise is correlated with nothing: not with itself one to three steps before, not with the
+    other dimensions, not with the action just taken, and its size is neither (a sensor that
+    trembles more while the agent moves tells that it moves). Such dimensions say nothing about
+    where the agent is. If all are like that, none is noise: they may be all there is to know.
+
+    Args:
+        episodes: The keys, those after the last action too, and the actions of each episode.
+
+    Returns:
+        The mask.
+    """
+    whole = np.concatenate([keys for keys, _ in episodes])
+    moving = whole.std(axis=0) > JITTER
+    if sum(max(len(keys) - LAGS[-1], 0) for keys, _ in episodes) < FEWEST:
+        return np.zeros_like(moving)
+    levels = [standardised(keys, whole) for keys, _ in episodes]
+    size = np.abs(np.concatenate(levels))
+    sizes = [standardised(np.abs(level), size) for level in levels]
+    noise = moving.copy()
+    for series in (levels, sizes):
+        for lag in LAGS:
+            noise &= ~correlated([(keys[:-lag], keys[lag:]) for keys in series])
+    noise &= ~explained(levels, sizes, [actions for _, actions in episodes])
+    return noise if (noise != moving).any() else np.zeros_like(noise)
+
+
+def explained(
+    levels: list[Array], sizes: list[Array], actions: list[Array]
+) -> npt.NDArray[np.bool_]:
+    """Which dimensions are correlated with other dimensions or with the action before, a mask."""
+    both = [np.concatenate([part[1:] for part in parts]) for parts in (levels, sizes)]
+    taken = np.concatenate([a[: len(keys) - 1] for a, keys in zip(actions, levels, strict=True)])
+    sources = np.hstack([*both, standardised(taken, taken), standardised_size(taken)])
+    n, dim = both[0].shape
+    found = np.zeros(dim, np.bool_)
+    for series in both:
+        strong = np.abs(series.T @ sources) > SIGNIFICANT * np.sqrt(n)
+        for own in (0, dim):  # level and size of a dimension itself
+            strong[np.arange(dim), np.arange(dim) + own] = False
+        found |= strong.any(axis=1)
+    return found
+
+
+def standardised_size(actions: Array) -> Array:
+    """How far actions are from their mean, standardised."""
+    size = np.abs(standardised(actions, actions))
+    return standardised(size, size)
+
+
+def standardised(keys: Array, whole: Array) -> Array:
+    """Keys with the mean 0 and the variance 1 of all keys."""
+    spread = whole.std(axis=0)
+    found: Array = (keys - whole.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return found
+
+
+def correlated(pairs: list[tuple[Array, Array]]) -> npt.NDArray[np.bool_]:
+    """Which dimensions of standardised series are correlated beyond chance, a mask."""
+    n = sum(len(second) for _, second in pairs)
+    total = sum((first * second).sum(axis=0) for first, second in pairs)
+    found: npt.NDArray[np.bool_] = np.abs(total) > SIGNIFICANT * np.sqrt(n)
+    return found
+
+
+def needs_observation(episodes: list[tuple[Array, Array]], n_goal: int) -> bool:
+    """Whether a decision needs more than the difference of the goals.
+
+    It does unless the difference and the action alone explain most of how the difference changes,
+    and the rest of the key adds little to that: an arm in free space needs no more, a ball that
+    rolls between walls does. What explains how much is measured by predicting each change from the
+    five steps most like it.
+
+    Args:
+        episodes: The keys, the difference of the goals first, and the actions of each episode.
+        n_goal: How many dimensions the difference has.
+
+    Returns:
+        Whether the whole key is needed.
+    """
+    before = np.concatenate([keys[:-1] for keys, _ in episodes])[:MOST]
+    after = np.concatenate([keys[1:, :n_goal] for keys, _ in episodes])[:MOST]
+    actions = np.concatenate([actions[: len(keys) - 1] for keys, actions in episodes])[:MOST]
+    if len(before) < FEWEST:
+        return True
+    changes = after - before[:, :n_goal]
+    changes, taken = standardised(changes, changes), standardised(actions, actions)
+    short, whole = (
+        prediction_error(np.hstack([known, taken]), changes)
+        for known in (before[:, :n_goal], before)
+    )
+    return short > EXPLAINED or whole < HELPED * short
+
+
+def prediction_error(known: Array, unknown: Array, n_neighbors: int = 5) -> float:
+    """The mean squared error of predicting rows from the mean of those whose `known` are nearest.
+
+    Steps close in time are no evidence for each other and are left out.
+    """
+    squares = (known**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * known @ known.T
+    times = np.arange(len(known))
+    distances[np.abs(times[:, None] - times) < APART] = np.inf
+    nearest = np.argpartition(distances, n_neighbors, axis=1)[:, :n_neighbors]
+    return float(((unknown - unknown[nearest].mean(axis=1)) ** 2).mean())
+
+
+def last_normalizer(embedding: Embedding) -> FrozenNormalizer | None:
+    """The normaliser with which an embedding ends, if it does."""
+    last = embedding.stages[-1] if isinstance(embedding, Chain) else embedding
+    return last if isinstance(last, FrozenNormalizer) else None
+
+
+def difference_size(embedding: Embedding) -> int:
+    """How many dimensions of a key are the difference of goals, which come first; 0 if none."""
+    stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)
+    kinds = [type(stage) for stage in stages]
+    return stages[0].goal_dim if kinds == [GoalDifference, FrozenNormalizer] else 0  # type: ignore[attr-defined]
+
+
+def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:
+    """The dimensions that an embedding takes as angles."""
+    stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)
+    return tuple(i for stage in stages if isinstance(stage, Periodic) for i in stage.dimensions)

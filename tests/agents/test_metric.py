@@ -1,0 +1,71 @@
+"""Which dimensions of keys tell nothing."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from scrubjay import CECPlus
+from scrubjay.agents.metric import median_step, needs_observation, noise_dimensions
+
+
+def walk(rng, n=1200):
+    actions = rng.uniform(-1, 1, (n, 1))
+    return np.vstack([np.zeros((1, 1)), np.cumsum(actions, axis=0)]), actions
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_only_white_noise_is_noise(seed):
+    rng = np.random.default_rng(seed)
+    keys, actions = walk(rng)
+    n = len(keys)
+    trembling = (
+        rng.standard_normal((n, 1)) * np.repeat(rng.uniform(0.1, 2, n // 50 + 1), 50)[:n, None]
+    )
+    pushed = np.vstack([[[0.0]], actions]) + 0.3 * rng.standard_normal((n, 1))
+    noise = [rng.standard_normal((n, 1)), rng.uniform(-1, 1, (n, 1))]
+    constant = np.ones((n, 1))
+    found = noise_dimensions([(np.hstack([keys, trembling, pushed, constant, *noise]), actions)])
+    assert found.tolist() == [False, False, False, False, True, True]
+
+
+def test_if_all_is_noise_nothing_is():
+    rng = np.random.default_rng(0)
+    assert not noise_dimensions(
+        [(rng.standard_normal((1000, 2)), rng.uniform(size=(999, 1)))]
+    ).any()
+
+
+def test_few_steps_decide_nothing():
+    rng = np.random.default_rng(0)
+    episodes = [
+        (np.hstack([walk(rng, 5)[0], rng.standard_normal((6, 1))]), rng.uniform(size=(5, 1)))
+    ]
+    assert not noise_dimensions(episodes * 30).any()
+
+
+def test_jitter_is_no_step():
+    keys = np.array([[0.0], [1e-9], [2e-9], [1.0], [1.0 + 1e-9], [3.0]])
+    assert median_step([keys]) == pytest.approx(1.5)
+    assert median_step([keys[:3]]) == pytest.approx(1e-9)  # if nothing else ever moves
+    assert median_step([keys[:1]]) == 1.0
+
+
+def test_velocities_are_needed_and_positions_in_free_space_are_not():
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (1000, 1))
+    position = np.vstack([[[0.0]], np.cumsum(actions, axis=0)])
+    assert not needs_observation([(np.hstack([-position, position]) / 10, actions)], 1)
+    velocity = np.vstack([[[0.0]], np.cumsum(actions, axis=0)]) * 0.3
+    rolled = np.cumsum(velocity, axis=0)
+    scaled = np.hstack([-rolled / rolled.std(), velocity / velocity.std()])
+    assert needs_observation([(scaled, actions)], 1)
+
+
+def test_sensors_of_noise_change_nothing():
+    rows = []
+    for name, options in (("SparseMountainCar", {}), ("SensorMountainCar", {"n_sensors": 2})):
+        env = gymnasium.make(f"scrubjay/{name}-v0", **options)
+        agent = CECPlus(env, seed=1).learn(2000)
+        rows.append(agent.memory.keys)
+    assert not rows[1][:, 2:].any()
+    assert rows[1][:, :2].any()
