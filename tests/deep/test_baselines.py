@@ -41,7 +41,7 @@ def test_every_task_of_the_paper_has_its_settings(task_id):
     assert EMACAgent.preset(task_id, "paper") == {}
 
 
-@pytest.mark.parametrize("name", ["sac", "emac"])
+@pytest.mark.parametrize("name", ["sac", "emac", "dqn"])
 def test_every_preset_that_is_registered_is_known_to_its_class(name):
     spec = agent_specs()[name]
     for preset in spec.presets:

@@ -14,8 +14,8 @@ from gymnasium.utils.env_checker import check_env
 pytest.importorskip("mujoco")
 
 from scrubjay.envs import PointMaze
-from scrubjay.envs.maze_map import MazeMap
-from scrubjay.envs.point_maze import FOUR_ROOMS, U_MAZE, apply_walls
+from scrubjay.envs.maze_map import FOUR_ROOMS, U_MAZE, MazeMap
+from scrubjay.envs.maze_motion import apply_walls
 
 GOLDEN = Path(os.environ.get("SCRUBJAY_GOLDEN", Path(__file__).parent / "golden"))
 TASKS = {  # name of the recording: our id

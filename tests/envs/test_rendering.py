@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("mujoco")
 
 import scrubjay.envs  # noqa: F401
-from scrubjay.envs.point_maze import U_MAZE, PointMaze
+from scrubjay.envs.maze_map import U_MAZE
+from scrubjay.envs.point_maze import PointMaze
 from scrubjay.envs.rendering import (
     RenderingError,
     has_display,

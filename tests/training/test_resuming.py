@@ -22,7 +22,7 @@ from resumable import evaluation_env, go
 from scrubjay.agents import CEC
 from scrubjay.memory.archive import read_archive
 
-TABLES = ("progress.csv", "episodes.csv", "eval.csv")
+TABLES = ("progress.csv", "episodes.csv", "eval.csv", "evaluations.npz")
 # Python 3.12 warns of forks from processes with threads; these children only train.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 

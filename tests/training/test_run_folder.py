@@ -46,7 +46,7 @@ def test_the_files_are_there_and_nothing_else(run):
     assert names == [
         "checkpoints/best.scrub", "checkpoints/last.scrub", "checkpoints/step-500.scrub",
         "checkpoints/step-77.scrub", "command.txt", "config.json", "episodes.csv", "eval.csv",
-        "manifest.json", "progress.csv", "run.lock", "time.csv",
+        "evaluations.npz", "manifest.json", "progress.csv", "run.lock", "time.csv",
     ]  # fmt: skip
 
 

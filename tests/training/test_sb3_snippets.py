@@ -184,7 +184,10 @@ RUNS = {
     """,
     "ProgressBarCallback": """
         pytest.importorskip("rich", reason="Stable-Baselines3's bar needs rich")
-        CEC(env).learn(100, callback=ProgressBarCallback())
+        import warnings
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tqdm calls its bar with rich experimental
+            CEC(env).learn(100, callback=ProgressBarCallback())
     """,
     "progress_bar": "CEC(env).learn(100, progress_bar=True)",
     "a list of callbacks": """

@@ -21,12 +21,13 @@ from stable_baselines3.common.logger import KVWriter
 from stable_baselines3.common.logger import Logger as ModelLogger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+from scrubjay.agents.actions import methods_for
 from scrubjay.agents.habits import chosen_seed, with_conveniences
 from scrubjay.agents.settings import settings_of
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
 from scrubjay.memory import EpisodicMemory
 from scrubjay.training import Callback, EpisodeRecord, Logger, Plan, RunFolder, Session
-from scrubjay.training.callbacks import goes_on
+from scrubjay.training.callbacks import attended, goes_on
 from scrubjay.training.env_view import describe_env
 from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.files import replacing
@@ -45,6 +46,7 @@ LOSSES = (
     "train/critic_loss",
     "train/ent_coef",
     "train/ent_coef_loss",
+    "train/loss",
 )
 
 
@@ -63,6 +65,8 @@ class DeepAgent(ABC):
     model_class: ClassVar[type[OffPolicyAlgorithm]]
     suffix: ClassVar[str] = ".zip"
     resumable: ClassVar[bool] = False
+    action_kinds: ClassVar[tuple[str, ...]] = ("Box",)
+    """The kinds of action spaces in which it can act."""
     conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log")
     """Arguments of every constructor that are no settings."""
     hints: ClassVar[Mapping[str, str]] = {}
@@ -94,11 +98,7 @@ class DeepAgent(ABC):
                 f"{self.name} trains on one environment: expected an environment or an id, "
                 f"got {type(env).__name__}"
             )
-        if not isinstance(env.action_space, spaces.Box):
-            raise ValueError(
-                f"{self.name} chooses continuous actions: expected a Box action space, "
-                f"got {env.action_space}"
-            )
+        check_actions(env.action_space, self.name, self.action_kinds)
         self.env = NumberedEpisodes(env, self.seed)
         self.use(self.make_model(self.env))
 
@@ -259,7 +259,7 @@ class DeepAgent(ABC):
         folder = open_folder(
             run_folder, self, env, budget, plan, evaluator, max_episode_steps, success_key
         )
-        with one_thread(), InterruptGuard() as guard:
+        with one_thread(), InterruptGuard() as guard, attended(callback, self, evaluator):
             session = Session(
                 self, plan, folder=folder, evaluator=evaluator,
                 progress=open_progress(progress_bar, budget.total, 0, budget.unit),
@@ -415,6 +415,15 @@ class DeepAgent(ABC):
             Stable-Baselines3's `custom_objects`, or None.
         """
         return None
+
+
+def check_actions(space: spaces.Space[Any], method: str, kinds: tuple[str, ...]) -> None:
+    """Refuse an action space in which a method cannot act; the message says which methods can."""
+    if type(space).__name__ not in kinds:
+        article = " or ".join(kinds)
+        raise ValueError(
+            f"{method}: expected a {article} action space, got {space}{methods_for(space)}"
+        )
 
 
 def policy_for(env: gymnasium.Env[Any, Any]) -> str:

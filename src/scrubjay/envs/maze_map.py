@@ -19,6 +19,25 @@ ROBOT_RADIUS = 0.4  # of the wall rule; the sphere in MuJoCo has 0.5
 
 Cell = tuple[int, int]
 
+U_MAZE = """
+#####
+#R  #
+### #
+#   #
+#####
+"""
+FOUR_ROOMS = """
+#########
+#   #   #
+#       #
+#   #   #
+## ### ##
+#   #   #
+#       #
+#R  #   #
+#########
+"""
+
 
 class Goal(NamedTuple):
     """A place that ends the episode and pays."""

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from scrubjay.envs.maze_map import CELL
-from scrubjay.envs.point_maze import Array, PointMaze, PointUMaze
+from scrubjay.envs.maze_motion import Array
+from scrubjay.envs.point_maze import PointMaze, PointUMaze
 
 
 def corridor_map(depth: int) -> list[str]:

@@ -1,7 +1,7 @@
 """What decides a run: method, task, settings, seed, budget."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -12,11 +12,12 @@ from scrubjay.agents.settings import settings_of
 from scrubjay.envs.catalog import UnknownTaskError, find_task
 from scrubjay.envs.own import environment_spec
 from scrubjay.registry import AgentSpec, agent_spec
-from scrubjay.training import RunFolderError
+from scrubjay.training import Collectors, RunFolderError
+from scrubjay.training.collecting import Mode, Opening, Transport
 
 LEAST = {
     "seed": 0, "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
-    "checkpoint_freq": 0,
+    "checkpoint_freq": 0, "collectors": 0,
 }  # fmt: skip
 
 
@@ -35,6 +36,8 @@ class RunConfig:
         steps: Training steps.
         episodes: Training episodes, in place of steps.
         n_envs: Environments that are stepped together.
+        collectors: Processes that step environments of their own; 0: only this one.
+        collector_mode: "rounds" or "free"; see `Collectors`.
         eval_freq: Steps between evaluations, 0: never.
         n_eval_episodes: Episodes of an evaluation.
         log_freq: Steps between rows of progress.csv.
@@ -57,6 +60,8 @@ class RunConfig:
     steps: int = 100_000
     episodes: int | None = None
     n_envs: int = 1
+    collectors: int = 0
+    collector_mode: Mode = "rounds"
     eval_freq: int = 5_000
     n_eval_episodes: int = 10
     log_freq: int = 1_000
@@ -83,6 +88,7 @@ class RunConfig:
             raise ValueError(
                 f"{self.agent} trains on one environment here: expected n_envs=1, got {self.n_envs}"
             )
+        self._check_collectors(spec)
         if self.max_episode_steps is not None and self.max_episode_steps < 1:
             raise ValueError(
                 f"expected max_episode_steps to be at least 1, got {self.max_episode_steps}"
@@ -91,6 +97,27 @@ class RunConfig:
             raise ValueError(
                 f"expected checkpoint_steps of at least 1, got {self.checkpoint_steps}"
             )
+
+    def _check_collectors(self, spec: AgentSpec) -> None:
+        if self.collectors and (not spec.vectors or self.n_envs != 1):
+            reason = "trains in one process here" if not spec.vectors else "has n_envs > 1"
+            raise ValueError(
+                f"expected collectors=0 for a run of {self.agent} that {reason}, got "
+                f"{self.collectors}"
+            )
+        if self.collectors:
+            Collectors(self.collectors, self.collector_mode)
+
+    def make_collectors(
+        self, open_transport: Callable[[Opening], Transport] | None = None
+    ) -> Collectors | None:
+        """The run's collectors, if it has any, on this machine or where it is said."""
+        if not self.collectors:
+            return None
+        make_env = self.make_env if self.env_by_id else None  # otherwise as the agent's own
+        return Collectors(
+            self.collectors, self.collector_mode, make_env, open_transport=open_transport
+        )
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

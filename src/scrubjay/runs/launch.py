@@ -1,7 +1,7 @@
 """Start, resume and load runs: what the command line, sweeps and Python do."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from os import PathLike
@@ -13,10 +13,13 @@ from scrubjay.envs.own import needs_import
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
 from scrubjay.training import Callback, RunFolder, RunFolderError
+from scrubjay.training.collecting import Opening, Transport
 from scrubjay.training.errors import LockedError, RunExistsError
 from scrubjay.training.lock import LOCK, OWNER
+from scrubjay.training.logger import Output
 from scrubjay.training.run_folder import write_json
 
+OpenTransport = Callable[[Opening], Transport]
 IfExists = Literal["error", "number", "overwrite"]
 
 
@@ -28,7 +31,9 @@ def start(
     if_exists: IfExists = "error",
     on_start: Callable[[Path], None] | None = None,
     callback: Callback = None,
+    outputs: Sequence[Output] = (),
     progress_bar: bool = False,
+    open_transport: OpenTransport | None = None,
 ) -> Any:
     """Run a new run to its end.
 
@@ -41,7 +46,9 @@ def start(
             "overwrite" replaces a run and refuses everything else.
         on_start: Called with the run folder before training begins.
         callback: As in `learn`.
+        outputs: Where the agent's logger writes too.
         progress_bar: Whether to show progress.
+        open_transport: Where the run's collectors run; processes of this machine by default.
 
     Returns:
         The trained agent.
@@ -55,7 +62,9 @@ def start(
     with _new_folder(Path(out), _as_json(config, agent), command, if_exists) as folder:
         if on_start is not None:
             on_start(folder.path)
-        return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
+        collectors = config.make_collectors(open_transport)
+        more = {"callback": callback, "collectors": collectors}
+        return _run(agent, eval_env, config, folder, progress_bar, outputs, **more)
 
 
 def resume(
@@ -66,8 +75,10 @@ def resume(
     eval_env: Any = None,
     on_start: Callable[[RunConfig, int], None] | None = None,
     callback: Callback = None,
+    outputs: Sequence[Output] = (),
     trust_module: bool = False,
     progress_bar: bool = False,
+    open_transport: OpenTransport | None = None,
 ) -> Any:
     """Continue a run from its last checkpoint, bit for bit as if it had never stopped.
 
@@ -85,8 +96,10 @@ def resume(
         eval_env: The evaluation environment, likewise.
         on_start: Called with the configuration and the number of steps so far, before training.
         callback: As in `learn`.
+        outputs: Where the agent's logger writes too.
         trust_module: Whether a module that the run's task names ("module:Name") may be imported.
         progress_bar: Whether to show progress.
+        open_transport: As in `start`.
 
     Returns:
         The trained agent.
@@ -114,12 +127,13 @@ def resume(
             folder.cut(agent.num_timesteps)
             folder.update(status="running", finished=None)
             more = {"callback": callback, "training_state": state}
-            return _run(agent, eval_env, config, folder, progress_bar, **more)
+            more["collectors"] = config.make_collectors(open_transport)
+            return _run(agent, eval_env, config, folder, progress_bar, outputs, **more)
         if folder.manifest.get("status") == "finished":
             return load_checkpoint(folder, config, "last")
         agent = config.make_agent(env)
         folder.restart(folder.config, folder.manifest.get("command", ""))
-        return _run(agent, eval_env, config, folder, progress_bar, callback=callback)
+        return _run(agent, eval_env, config, folder, progress_bar, outputs, callback=callback)
 
 
 def _extended(config: RunConfig, folder: RunFolder, done: int, steps: int) -> RunConfig:
@@ -296,8 +310,13 @@ def _run(
     config: RunConfig,
     folder: RunFolder,
     progress_bar: bool,
+    outputs: Sequence[Output] = (),
     **more: Any,
 ) -> Any:
+    for output in outputs:
+        agent.logger.add(output)
+    if not config.collectors:
+        more.pop("collectors", None)  # other methods do not have this argument
     budget: dict[str, Any] = {"total_timesteps": max(config.steps - agent.num_timesteps, 0)}
     if config.episodes is not None:
         budget = {"total_episodes": max(config.episodes - agent.n_episodes, 0)}

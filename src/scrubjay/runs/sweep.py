@@ -1,26 +1,26 @@
 """Many runs: finished ones are kept, stopped ones resumed, those of other processes waited for.
 
 Each run has its folder `ROOT/<task>/<agent>-<variant>/seed-<seed>` and its own process with one
-thread. Everything a sweep must know is in these folders, so it can be killed at any moment and
-started again, and several can share one root.
+thread, on this machine or on another one (`launchers.py`). Everything a sweep must know is in these
+folders, so it can be killed at any moment and started again, and several can share one root.
 """
 
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from scrubjay.envs.catalog import short_task
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import check_extras
+from scrubjay.runs.launchers import LOST, Launcher, LocalLauncher, Task
 from scrubjay.runs.sweep_display import open_display
 from scrubjay.runs.worker import BUSY, FINISHED, INTERRUPTED, standing
 from scrubjay.training.lock import is_held
@@ -30,7 +30,7 @@ from scrubjay.training.tables import last_timestep
 POLL = 0.1  # seconds between two looks at the workers
 ELSEWHERE = 2.0  # seconds between two looks at a run that another sweep works on
 PATIENCE = 120.0  # seconds that a worker has for its last checkpoint
-THREADS = ("OMP", "MKL", "OPENBLAS", "NUMBA", "VECLIB")
+MOST_LOSSES = 5  # of one run: then something about it ends its machine
 
 
 @dataclass
@@ -40,8 +40,8 @@ class Run:
     config: RunConfig
     folder: Path
     state: str = "waiting"  # or running, elsewhere, done, failed
-    process: subprocess.Popen[bytes] | None = None
-    log: IO[bytes] | None = None
+    task: Task | None = None
+    n_lost: int = 0
     log_start: int = 0
     began: float = 0.0
     look_again: float = 0.0
@@ -75,7 +75,12 @@ class SweepResult:
 
 
 def sweep(
-    configs: Iterable[RunConfig], root: str | Path, *, jobs: int | None = None, command: str = ""
+    configs: Iterable[RunConfig],
+    root: str | Path,
+    *,
+    jobs: int | None = None,
+    command: str = "",
+    launcher: Launcher | None = None,
 ) -> SweepResult:
     """Bring all runs to their end, several at a time.
 
@@ -85,8 +90,9 @@ def sweep(
     Args:
         configs: The runs.
         root: The folder of their run folders.
-        jobs: How many run at a time; by default one for each core.
+        jobs: How many run at a time; by default one for each core of the launcher.
         command: The command that started them, for the record.
+        launcher: Where they run; processes of this machine by default. See `make_launcher`.
 
     Returns:
         How many are done, and why the others failed.
@@ -95,7 +101,8 @@ def sweep(
         ValueError: If two runs would have the same folder, or `jobs` is not positive.
         RunFolderError: If a folder holds another run.
     """
-    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    launcher = launcher or LocalLauncher()
+    jobs = launcher.jobs if jobs is None else jobs
     if jobs < 1:
         raise ValueError(f"expected at least 1 job, got {jobs}")
     runs = [Run(config, folder) for folder, config in _folders(configs, Path(root)).items()]
@@ -105,7 +112,7 @@ def sweep(
     waiting = [run for run in runs if run.state == "waiting"]
     if waiting:
         prepare(run.config for run in waiting)
-        _Pool(runs, jobs, command).run()
+        _Pool(runs, jobs, command, launcher).run()
     failed = {run.folder: run.error for run in runs if run.state == "failed"}
     return SweepResult(sum(run.state == "done" for run in runs), failed)
 
@@ -135,10 +142,10 @@ def prepare(configs: Iterable[RunConfig]) -> None:
 
 
 class _Pool:
-    """The processes of one sweep."""
+    """The workers of one sweep."""
 
-    def __init__(self, runs: Sequence[Run], jobs: int, command: str) -> None:
-        self.runs, self.jobs, self.command = runs, jobs, command
+    def __init__(self, runs: Sequence[Run], jobs: int, command: str, launcher: Launcher) -> None:
+        self.runs, self.jobs, self.command, self.launcher = runs, jobs, command, launcher
         paces = {run.kind: seconds_per_step(run.folder) for run in runs if run.state == "done"}
         self.display = open_display(runs, jobs, {k: pace for k, pace in paces.items() if pace})
 
@@ -155,6 +162,7 @@ class _Pool:
             raise
         finally:
             self._kill()
+            self.launcher.close()
             self.display.close()
 
     def _in(self, state: str) -> list[Run]:
@@ -166,17 +174,7 @@ class _Pool:
 
     def _start(self, run: Run) -> None:
         run.folder.mkdir(parents=True, exist_ok=True)
-        run.log = run.log_path.open("ab")
-        run.log_start = run.log.tell()
-        run.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "scrubjay.runs.worker", str(run.folder)],
-            stdin=subprocess.PIPE,
-            stdout=run.log,
-            stderr=run.log,
-            env={**os.environ, **{f"{name}_NUM_THREADS": "1" for name in THREADS}},
-            # a Ctrl-C at the terminal is for the sweep, which then stops its workers once
-            start_new_session=True,
-        )
+        run.log_start = run.log_path.stat().st_size if run.log_path.exists() else 0
         order = {
             "config": asdict(run.config),
             "command": self.command,
@@ -184,22 +182,24 @@ class _Pool:
             "agent": asdict(run.config.spec),
             "path": sys.path,
         }
-        assert run.process.stdin is not None
-        run.process.stdin.write(json.dumps(order).encode() + b"\n")
-        run.process.stdin.flush()
+        run.task = self.launcher.start(order, run.folder, run.log_path)
         run.state, run.began = "running", time.monotonic()
 
     def _collect(self) -> None:
         for run in self._in("running"):
-            assert run.process is not None
-            code = run.process.poll()
+            assert run.task is not None
+            code = run.task.poll()
             if code is not None:
-                _close(run)
                 self._ended(run, code)
 
     def _ended(self, run: Run, code: int) -> None:
         if code == BUSY:
             run.state, run.look_again = "elsewhere", time.monotonic() + ELSEWHERE
+        elif code == LOST and run.n_lost < MOST_LOSSES:
+            # the worker may still be saving: wait until its folder is free, then resume it
+            run.state, run.look_again = "elsewhere", time.monotonic()
+            run.n_lost += 1
+            self.display.line(f"lost: {run.name}: its machine or worker is gone; resuming it")
         elif code == 0:
             run.state = "done"
             self.display.finished(run)
@@ -223,29 +223,19 @@ class _Pool:
             f"stopping {len(running)} runs at their last episode (press Ctrl-C again to force) ..."
         )
         for run in running:
-            assert run.process is not None
-            run.process.send_signal(signal.SIGTERM)
+            assert run.task is not None
+            run.task.stop()
         for run in running:
-            assert run.process is not None
-            run.process.wait(PATIENCE)
-            _close(run)
+            assert run.task is not None
+            run.task.wait(PATIENCE)
             run.state = "waiting"
         self.display.line("stopped; the same command resumes them")
 
     def _kill(self) -> None:
-        """Whoever is still there after an error or a second Ctrl-C."""
+        """Those that are still there after an error or a second Ctrl-C."""
         for run in self._in("running"):
-            if run.process is not None:
-                run.process.kill()
-                run.process.wait()
-                _close(run)
-
-
-def _close(run: Run) -> None:
-    if run.process is not None and run.process.stdin is not None:
-        run.process.stdin.close()
-    if run.log is not None:
-        run.log.close()
+            if run.task is not None:
+                run.task.kill()
 
 
 def _folders(configs: Iterable[RunConfig], root: Path) -> dict[Path, RunConfig]:
@@ -269,6 +259,8 @@ def _word(value: Any) -> str:
 def _reason(run: Run, code: int) -> str:
     if code < 0:
         return f"its process was ended by {signal.Signals(-code).name}"
+    if code == LOST:
+        return f"its machine or worker was lost {MOST_LOSSES + 1} times"
     if code == INTERRUPTED:
         return "it was interrupted"
     lines = [line for line in _tail(run.log_path, run.log_start).splitlines() if line.strip()]

@@ -3,7 +3,8 @@
 A rollout is an episode here: `on_rollout_start` and `on_rollout_end` are called at its two ends.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
 from scrubjay.training.logger import Logger
@@ -21,6 +22,10 @@ class BaseCallback:
             `new_obs` is its last observation and the info has `episode` (`r`, `l`, `t`).
         globals: Empty; Stable-Baselines3 has global names here.
         parent: The callback that calls this one, if there is one.
+        agent: The agent that is trained; `model` is Stable-Baselines3's where that does the work.
+        evaluator: What evaluates during the training, if anything does; it counts its `n_steps`.
+        watches_steps: Whether `on_step` has to be called; a training without steps to watch is
+            faster.
 
     Args:
         verbose: 0 for no output, 1 for messages, 2 for more of them.
@@ -31,6 +36,9 @@ class BaseCallback:
     num_timesteps: int = 0
     n_calls: int = 0
     parent: "BaseCallback | None" = None
+    agent: Any = None
+    evaluator: Any = None
+    watches_steps: bool = True
 
     def __init__(self, verbose: int = 0) -> None:
         self.verbose = verbose
@@ -89,6 +97,9 @@ class BaseCallback:
     def on_training_end(self) -> None:
         """Called when training ends."""
         self._on_training_end()
+
+    def close(self) -> None:
+        """Called when training has ended, also after an error."""
 
     def update_locals(self, locals_: Mapping[str, Any]) -> None:
         """Called before each `on_step`.
@@ -189,7 +200,26 @@ class CallbackList:
             callback.on_training_end()
 
     def __bool__(self) -> bool:
-        return bool(self._callbacks)
+        return any(getattr(callback, "watches_steps", True) for callback in self._callbacks)
+
+
+@contextmanager
+def attended(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
+    """Tell callbacks of ours whose training they see, and close them at its end, also on errors.
+
+    Args:
+        callback: As in `learn`.
+        agent: The agent.
+        evaluator: What evaluates it, if anything does.
+    """
+    ours = [each for each in _as_list(callback) if isinstance(each, BaseCallback)]
+    for each in ours:
+        each.agent, each.evaluator = agent, evaluator
+    try:
+        yield
+    finally:
+        for each in ours:
+            each.close()
 
 
 def goes_on(answer: bool | None) -> bool:

@@ -5,7 +5,7 @@ with the seed of its next episode. Gymnasium's own vector environments can be re
 every autoreset mode, so that here all three modes give the same episodes: the environment's own,
 unseeded reset (SAME_STEP) is overruled and the dummy step (NEXT_STEP) never happens. Other vector
 environments are taken as their mode says, and know one seed for all their lanes: it is given when
-all begin an episode together.
+all begin an episode together. One whose metadata has `seeds_by_lane` gets a list of seeds as well.
 """
 
 import warnings
@@ -22,6 +22,11 @@ from scrubjay.training.vec_env import VecEnv, VecEnvironment, is_vec_env, spec_o
 
 Environment = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
 """What agents train on: an id, an environment, a vector environment of either library."""
+
+
+SEEDS_BY_LANE = "seeds_by_lane"
+"""Entry of a vector environment's metadata: `reset` takes a list of seeds, one for each lane, with
+None for lanes that are not reset."""
 
 
 class SingleEnvironment:
@@ -71,7 +76,9 @@ class VectorEnvironment:
         self.step = env.step
         self.n_environments = env.num_envs
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
-        self._seeds_by_lane = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self._seeds_by_lane = isinstance(
+            env.unwrapped, SyncVectorEnv | AsyncVectorEnv
+        ) or env.metadata.get(SEEDS_BY_LANE, False)
         self._resets_by_mask = self._seeds_by_lane or self._mode == AutoresetMode.DISABLED
 
     def reset(self, lanes: Sequence[int], seeds: Sequence[int], observations: Any) -> Any:

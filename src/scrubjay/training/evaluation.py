@@ -55,6 +55,7 @@ class Evaluator:
         self._success_of = SuccessReader(success_key)
         self._limit = EpisodeLimit(env, max_episode_steps)
         self.paths: list[Trajectory] = []
+        self.n_steps = 0  # of all its episodes
 
     @property
     def walls(self) -> list[list[float]]:
@@ -103,6 +104,7 @@ class Evaluator:
             observation, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
             length += 1
+            self.n_steps += 1
             if length >= self._limit.first:
                 truncated = truncated or self._limit.ends(length, is_last=True)
             if path is not None:

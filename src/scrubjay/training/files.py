@@ -24,6 +24,12 @@ def replacing(path: Path) -> Iterator[Path]:
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        # the system's own message for a full disk does not say which file it was
+        raise OSError(
+            error.errno, f"could not write {path} ({error.strerror or error}); check its disk"
+        ) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -120,6 +120,14 @@ class Logger:
             if output.rhythm == rhythm:
                 output.write(values, step)
 
+    def add(self, output: Output) -> None:
+        """Send the numbers of the next training to another output too, which it closes at its end.
+
+        Args:
+            output: Where to send them, such as a `WandbOutput`.
+        """
+        self.outputs.append(output)
+
     def has(self, rhythm: str) -> bool:
         """Whether some output has a rhythm.
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from os import PathLike
 from typing import Any
 
@@ -10,7 +11,17 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from scrubjay.randomness import Stream, reset_seed
-from scrubjay.training.callbacks import Callback, CallbackList
+from scrubjay.streams import reset_seeds, seed_words
+from scrubjay.training.callbacks import Callback, CallbackList, attended
+from scrubjay.training.collecting import (
+    Collection,
+    Collectors,
+    Learner,
+    UntilDecided,
+    as_collectors,
+    factory,
+    metrics,
+)
 from scrubjay.training.environments import (
     Environments,
     EpisodeLimit,
@@ -35,7 +46,7 @@ class Loop:
         self,
         agent: Agent,
         source: Environments,
-        budget: Budget,
+        budget: Budget | UntilDecided,
         session: Session,
         callbacks: CallbackList,
         guard: InterruptGuard,
@@ -49,13 +60,10 @@ class Loop:
         self._success_of = success_of
         self._watched = bool(callbacks)
         self._open: set[int] = set()
-        self._observations: Any = None
-        self._acting: Any = None  # a mask, while some lanes wait for their first observation
-        self._ticks = 0
         self._finished: dict[int, EpisodeRecord] = {}  # of this step, for callbacks
         self._start = time.monotonic()
-        # when an open episode may be longer than the limit
-        self._limit_tick = NEVER
+        self._until_limit = NEVER  # steps until an open episode may be longer than the limit
+        self.stopped = False  # by a callback
 
     def run(self) -> bool:
         """Train until the budget is spent or training is stopped; returns whether it is spent.
@@ -64,34 +72,35 @@ class Loop:
         it by the next step, a dummy. Neither is recorded or counted.
         """
         agent, source, session, guard = self.agent, self.source, self.session, self.guard
-        act, record = self.recorder.act, self.recorder.record
+        act, record, any_ended = self.recorder.act, self.recorder.record, source.any_ended
         session.begin()
-        self._begin(range(source.n_environments))
+        # `acting` is a mask while some lanes wait for their first observation, otherwise None
+        observations, acting = self._begin(range(source.n_environments), None)
         while self._open:
-            actions = act(self._observations, self._acting)
+            actions = act(observations, acting)
             step = source.step(actions)
-            record(step[1], self._acting)
-            self._observations, self._acting = step[0], None
-            self._ticks += 1
+            record(step[1], acting)
+            observations, acting = step[0], None
+            self._until_limit -= 1
             ended = None
-            if source.any_ended(step) or self._ticks >= self._limit_tick:
+            if any_ended(step) or self._until_limit <= 0:
                 ended = self._ended(step)
                 for lane, last in ended:
                     self._finish(lane, last)
             if agent.num_timesteps >= session.next_event:
                 session.handle_events()
             if self._watched and not self.callbacks.step(self._locals(step, actions)):
-                break
-            if guard.requested:
+                self.stopped = True
+            if self.stopped or guard.requested:
                 break
             if ended:
-                self._begin([lane for lane, _ in ended])
+                observations, acting = self._begin([lane for lane, _ in ended], observations)
         return self.budget.spent and not self._open
 
     def _ended(self, step: Any) -> list[tuple[int, LastStep]]:
         """The lanes whose episode is over, by the environment or by the limit, and how it ended."""
         ended = {lane: self.source.last_step(lane, step) for lane in self.source.ended(step)}
-        if self._ticks >= self._limit_tick:
+        if self._until_limit <= 0:
             for lane in self._open - ended.keys():
                 length = self.recorder.length(lane)
                 if length >= self._limit.first and self._limit.ends(length, self.budget.spent):
@@ -136,35 +145,41 @@ class Loop:
             self.callbacks.rollout_end()
         self.session.episode_finished(record, totals)
 
-    def _begin(self, lanes: Sequence[int]) -> None:
+    def _begin(self, lanes: Sequence[int], observations: Any) -> tuple[Any, Any]:
         """Begin new episodes, each in an environment reset with its own seed.
 
         When the budget is spent none is begun; lanes that wait for others are reset too, because a
-        vector environment is stepped as a whole.
+        vector environment is stepped as a whole. Returns the observations to act on, and a mask of
+        the lanes that act, or None for all of them.
         """
-        numbers = []
+        begun = []
         for lane in lanes:
-            another = self.budget.allows_another(len(self._open))
-            numbers.append(self.recorder.begin(lane) if another else 0)
-            if another:
+            if self.budget.allows_another(len(self._open)):
                 self._open.add(lane)
+                begun.append(lane)
         if not self._open:
-            return
-        seeds = [
-            reset_seed(self.agent.seed, Stream.ENVIRONMENT, lane, number)
-            for lane, number in zip(lanes, numbers, strict=True)
-        ]
-        self._observations, pending = self.source.reset(lanes, seeds, self._observations)
-        self._acting = None if pending is None else ~pending
-        longest = max(self.recorder.length(lane) for lane in self._open)
-        self._limit_tick = self._ticks + max(self._limit.first - longest, 1)
-        for lane in lanes:
-            if lane in self._open:
-                self.callbacks.rollout_start()
+            return observations, None
+        seeds = self._reset_seeds(lanes, begun)
+        observations, pending = self.source.reset(lanes, seeds, observations)
+        self._until_limit = max(self._limit.first - self.recorder.longest(), 1)
+        for _ in begun:
+            self.callbacks.rollout_start()
+        return observations, None if pending is None else ~pending
+
+    def _reset_seeds(self, lanes: Sequence[int], begun: Sequence[int]) -> Sequence[int]:
+        """Begin the episodes of some of the lanes; the seeds with which all of them are reset."""
+        if not self.source.batched:
+            number = self.recorder.begin() if begun else 0
+            return [reset_seed(self.agent.seed, Stream.ENVIRONMENT, 0, number)]
+        numbers = dict(zip(begun, self.recorder.begin_many(begun), strict=True))
+        episodes = np.array([numbers.get(lane, 0) for lane in lanes])
+        words = seed_words(self.agent.seed, Stream.ENVIRONMENT)
+        seeds: list[int] = reset_seeds(words, np.array(lanes), episodes).tolist()
+        return seeds
 
 
 def train(
-    agent: Agent,
+    agent: Learner,
     env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv,
     *,
     total_timesteps: float | None = None,
@@ -186,6 +201,7 @@ def train(
     tensorboard: bool = False,
     max_episode_steps: int | None = None,
     success_key: str | None = None,
+    collectors: int | Collectors | None = None,
     training_state: Mapping[str, Any] | None = None,
 ) -> None:
     """Train an agent; on Ctrl-C or an error the last episode boundary is saved first.
@@ -214,6 +230,7 @@ def train(
             no limit of their own.
         success_key: The entry of `info` that says whether an episode was solved; by default
             "is_success", then "success".
+        collectors: How many processes step environments of their own, or a description of them.
         training_state: What the checkpoint of a resumed run kept.
 
     Raises:
@@ -228,6 +245,9 @@ def train(
     )
     limit = EpisodeLimit(env, max_episode_steps)
     source = open_environment(env)
+    chosen = as_collectors(collectors)
+    if chosen is not None:
+        factory(env, chosen.make_env)  # refuses what cannot travel, before anything is created
     callbacks = CallbackList(callback)
     tb_log_name = tb_log_name or type(agent).__name__
     outputs = open_outputs(
@@ -235,15 +255,17 @@ def train(
         reset_num_timesteps,
     )  # fmt: skip
     folder = open_folder(
-        run_folder, agent, env, budget, plan, evaluator, max_episode_steps, success_key
-    )
-    with InterruptGuard() as guard:
+        run_folder, agent, env, budget, plan, evaluator, max_episode_steps, success_key,
+        chosen.config() if chosen else {},
+    )  # fmt: skip
+    with InterruptGuard() as guard, attended(callback, agent, evaluator):
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
             done=lambda: budget.done, should_stop=lambda: guard.requested,
             # an agent that has learned before is not made again by its settings alone
             save_start=folder is not run_folder, outputs=outputs, log_interval=log_interval,
+            more_metrics=metrics(agent) if chosen else None,
         )  # fmt: skip
         session.restore(training_state or {})
         status = "failed"
@@ -254,8 +276,16 @@ def train(
                 log_interval=log_interval, tb_log_name=tb_log_name,
                 reset_num_timesteps=reset_num_timesteps, progress_bar=progress_bar,
             )  # fmt: skip
-            loop = Loop(agent, source, budget, session, callbacks, guard, limit, success_of)
+            first = UntilDecided(budget, agent) if chosen else budget
+            loop = Loop(agent, source, first, session, callbacks, guard, limit, success_of)
             completed = loop.run()
+            if chosen and completed and not (loop.stopped or guard.requested or budget.spent):
+                with session.starting_collectors():
+                    transport = chosen.open(agent, max_episode_steps, success_key)
+                with closing(transport):
+                    completed = Collection(
+                        agent, transport, chosen, budget, session, callbacks, guard
+                    ).run()
             callbacks.end()
             status = "finished" if completed else "stopped"
             status = "interrupted" if guard.requested else status

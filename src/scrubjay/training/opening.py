@@ -1,6 +1,7 @@
 """What a training opens before it begins: its budget, its evaluator, its run folder."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -99,6 +100,7 @@ def open_folder(
     evaluator: Evaluator | None,
     max_episode_steps: int | None,
     success_key: str | None,
+    more: Mapping[str, Any] | None = None,
 ) -> RunFolder | None:
     """The run folder: none, one that is open already, or a new one at a path.
 
@@ -118,6 +120,7 @@ def open_folder(
         "start_timestep": agent.num_timesteps,
         budget.unit: budget.total,
         **asdict(plan),
+        **(more or {}),
     }
     if evaluator is not None:
         config["n_eval_episodes"] = evaluator.n_episodes

@@ -1,6 +1,6 @@
 """What training knows of an agent: very little."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Protocol
 
@@ -43,6 +43,16 @@ class Recorder(Protocol):
             The episode's number, which decides its random numbers.
         """
 
+    def begin_many(self, lanes: Sequence[int]) -> list[int]:
+        """Open the next episodes of several lanes.
+
+        Args:
+            lanes: The lanes.
+
+        Returns:
+            The numbers of their episodes.
+        """
+
     def act(self, observation: Any, lanes: Any = None) -> Any:
         """Decide in every lane that has an open episode.
 
@@ -67,6 +77,13 @@ class Recorder(Protocol):
 
         Args:
             lane: The lane.
+
+        Returns:
+            The number.
+        """
+
+    def longest(self) -> int:
+        """The number of steps of the longest open episode.
 
         Returns:
             The number.

@@ -5,6 +5,7 @@ config.json     everything that is needed to run it again
 command.txt     the command that started it
 progress.csv, episodes.csv, eval.csv    reproducible to the last bit
 time.csv        wall clock
+evaluations.npz eval.csv in the layout of Stable-Baselines3's EvalCallback
 logged.csv      what callbacks recorded with `logger.record`: timestep, name, value
 checkpoints/    last.scrub, best.scrub, step-<N>.scrub
 run.lock        held by the one process that may write here; owner.json says which
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from scrubjay.training.errors import RunExistsError, RunFolderError
+from scrubjay.training.evaluations import NAME as EVALUATIONS
 from scrubjay.training.files import remove_temporary_files, write_text
 from scrubjay.training.lock import FolderLock
 from scrubjay.training.tables import Table
@@ -181,6 +183,7 @@ class RunFolder:
         shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
         for table in self.tables.values():
             table.remove()
+        (self.path / EVALUATIONS).unlink(missing_ok=True)
         self.config = {"start_timestep": 0, **config}
         self.manifest = new_manifest(self.config, command)
         self._write_start(command)

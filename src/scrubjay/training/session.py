@@ -10,7 +10,7 @@ again, the same.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from scrubjay.training.evaluation import (
     success_rate,
     thinned,
 )
+from scrubjay.training.evaluations import EvaluationsFile
 from scrubjay.training.logger import EPISODES, STEPS, Output, TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained
@@ -96,6 +97,7 @@ class Session:
         save_start: Whether to save a checkpoint before the first step.
         outputs: Where the agent's logger writes during this training.
         log_interval: Episodes between the rows of those outputs; None: never.
+        more_metrics: Further entries of a row of the log, from the counts of its episodes.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Session:
         save_start: bool = False,
         outputs: Sequence[Output] = (),
         log_interval: int | None = 4,
+        more_metrics: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None,
     ) -> None:
         self.agent = agent
         self.plan = plan
@@ -125,9 +128,11 @@ class Session:
         self._suffix = checkpoint_suffix
         self._save_start = save_start
         self._best: tuple[float, float] | None = None
+        self._npz = EvaluationsFile(folder.path) if folder else None
         self._clock = Clock(agent.num_timesteps)
         self._begun = False
         self._log_interval = log_interval or NEVER
+        self._more_metrics = more_metrics or (lambda totals: {})  # noqa: ARG005
         self._row_totals: Counter[str] = Counter()
         self._tick = agent.num_timesteps
         with self._starting():
@@ -175,12 +180,11 @@ class Session:
         """What earlier evaluations of this run said, read off its own tables."""
         if self.evaluator and self.evaluator.walls:
             folder.update(walls=self.evaluator.walls)
-        by_step: dict[int, list[EpisodeRecord]] = {}
+        assert self._npz is not None
         evaluations, times = folder.tables["eval"], folder.tables["time"]
-        for row in evaluations.rows():
-            record = _evaluation_record(evaluations, row)
-            by_step.setdefault(record.timestep, []).append(record)
-        for records in by_step.values():
+        self._npz.add(_evaluation_record(evaluations, row) for row in evaluations.rows())
+        self._npz.write()
+        for records in self._npz.evaluations:
             self._best = max(self._best or _score(records), _score(records))
         for row in times.rows()[-1:]:
             for name in TOTALS:
@@ -225,6 +229,14 @@ class Session:
         """
         with self._clock.compiling:
             warm_up()
+
+    def starting_collectors(self) -> AbstractContextManager[None]:
+        """Their start counts as compilation, so that no rate includes it.
+
+        Returns:
+            What measures it, for `with`.
+        """
+        return self._clock.compiling
 
     def begin(self) -> None:
         """Do what a stopped run had not come to at the very step of its last boundary."""
@@ -286,17 +298,20 @@ class Session:
 
     def _close_folder(self, folder: RunFolder, status: str) -> None:
         written = False
-        try:
+        with ExitStack() as stack:
+            # whatever fails: a folder that stays open looks like a start that failed, whose
+            # manifest is removed
+            stack.callback(folder.close)
+            stack.callback(lambda: self._write_end(folder, status if written else "failed"))
             if status == "finished" and self.statistics.totals:
                 self._log()
             if self.agent.logger.name_to_value:
                 self.agent.logger.dump(self.agent.num_timesteps)
             self._save("last")
             written = True
-        finally:
-            facts = self._facts()
-            folder.update(status=status if written else "failed", finished=now(), **facts)
-            folder.close()
+
+    def _write_end(self, folder: RunFolder, status: str) -> None:
+        folder.update(status=status, finished=now(), **self._facts())
 
     # -- what it does ------------------------------------------------------------------------
 
@@ -314,6 +329,9 @@ class Session:
                 self.folder.tables["eval"].append(_evaluation_row(record))
             for row in _trajectory_rows(timestep, self.evaluator.paths):
                 self.folder.tables["trajectories"].append(row)
+        if self._npz:
+            self._npz.add(records)
+            self._npz.write()
         self._report(records)
         if any(record.is_success for record in records):
             self._found_greedy_success()
@@ -364,6 +382,7 @@ class Session:
             "timestep": timestep,
             **self.statistics.row(),
             **self.agent.metrics(self.statistics.totals),
+            **self._more_metrics(self.statistics.totals),
             "first_success_step": self.statistics.first_success_step,
         }
         self.statistics.totals.clear()
@@ -387,6 +406,7 @@ class Session:
         row = {
             **(self.statistics.row() if self.statistics.episodes else {}),
             **self.agent.metrics(self._row_totals),
+            **self._more_metrics(self._row_totals),
             "time/episodes": self.agent.n_episodes,
             "time/fps": int(times["time/fps"]),
             "time/time_elapsed": round(times["time/time_elapsed"], 1),

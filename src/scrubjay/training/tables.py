@@ -132,7 +132,14 @@ class Table:
 def read_rows(path: Path) -> list[Row]:
     """The whole rows of a CSV file; a last line without its end is not one."""
     lines, _ = _read_lines(path)
-    return _parse(path, csv.DictReader(lines))
+    rows = _parse(path, csv.DictReader(lines))
+    for number, row in enumerate(rows, 2):
+        if None in row or None in row.values():  # more fields than the header has, or fewer
+            raise RunFolderError(
+                f"{path}, line {number}: expected as many fields as in the first line; the file is "
+                "damaged"
+            )
+    return rows
 
 
 def read_header(path: Path) -> list[str]:

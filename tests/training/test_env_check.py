@@ -1,0 +1,215 @@
+"""`check-env`: every seeded mistake is found, and a sound environment is left in peace."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from scrubjay.training.env_check import check_environment, method_to_try, noise_dimensions, worst
+
+
+class Walk(gymnasium.Env):
+    """A walk on a line; a reward of 1 at the end of it. Sound, unless told otherwise."""
+
+    def __init__(self, n_dims=2):
+        self.observation_space = spaces.Box(-np.inf, np.inf, (n_dims,), np.float64)
+        self.action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.x, self.t = self.np_random.uniform(-0.1, 0.1), 0
+        return self.observe(), {}
+
+    def observe(self):
+        return np.full(self.observation_space.shape, self.x)
+
+    def reward(self, success):
+        return float(success)
+
+    def step(self, action):
+        self.x += 0.2 * float(np.asarray(action).reshape(-1)[0])
+        self.t += 1
+        success = bool(self.x > 2)
+        return self.observe(), self.reward(success), success, self.t >= 100, self.info(success)
+
+    def info(self, success):
+        return {"is_success": success}
+
+
+class Unbounded(Walk):
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
+
+
+class TupleActions(Walk):
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.Tuple([spaces.Discrete(2), spaces.Discrete(3)])
+
+
+class Unseeded(Walk):
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.x = np.random.default_rng().uniform(-0.1, 0.1)
+        return self.observe(), {}
+
+
+class UnseededSteps(Walk):
+    def step(self, action):
+        self.x += np.random.default_rng().normal() * 0.01
+        return super().step(action)
+
+
+class Endless(Walk):
+    def step(self, action):
+        self.t = -1
+        return (*super().step(0 * np.asarray(action))[:2], False, False, {})
+
+
+class Silent(Walk):
+    def info(self, success):
+        return {"reached": success}
+
+
+class BadReward(Walk):
+    def reward(self, success):
+        return float("nan") if self.t == 50 else float(success)
+
+
+class HugeReward(Walk):
+    def reward(self, success):
+        return 1e6 * success
+
+
+class BadNumbers(Walk):
+    def observe(self):
+        return np.array([self.x, np.nan if self.t == 30 else 0.0])
+
+
+class NoiseSensor(Walk):
+    def observe(self):
+        return np.array([self.x, self.np_random.normal()])
+
+
+class Scales(Walk):
+    def observe(self):
+        return np.array([self.x, 1e6 * self.x])
+
+
+class ConstantSensor(Walk):
+    def observe(self):
+        return np.array([self.x, 3.0])
+
+
+class OneArray(Walk):
+    def observe(self):
+        if not hasattr(self, "array"):
+            self.array = np.zeros(2)
+        self.array[:] = self.x
+        return self.array
+
+
+class TimeIsAnEnd(Walk):
+    def step(self, action):
+        observation, reward, _, truncated, info = super().step(action)
+        return observation, reward, truncated, False, info
+
+
+class Dense(Walk):
+    def reward(self, success):  # noqa: ARG002
+        return -abs(2 - self.x)
+
+
+class Hopeless(Walk):
+    def info(self, success):  # noqa: ARG002
+        return {"is_success": False}
+
+
+class OutOfItsSpace(Walk):
+    def __init__(self):
+        super().__init__()
+        self.observation_space = spaces.Box(-0.5, 0.5, (2,), np.float64)
+
+
+MISTAKES = {
+    Unbounded: ("problem", "actions", "bounded Box"),
+    TupleActions: ("problem", "actions", "bounded Box"),
+    Unseeded: ("problem", "reset", "two resets with seed 7 differ"),
+    UnseededSteps: ("advice", "step", "different from step"),
+    Endless: ("problem", "episodes", "more than 10,000 steps"),
+    Silent: ("advice", "success", "info has reached"),
+    BadReward: ("problem", "rewards", "nan"),
+    HugeReward: ("advice", "rewards", "one of 1e+06"),
+    BadNumbers: ("problem", "numbers", "dimensions [1]"),
+    NoiseSensor: (
+        "advice",
+        "dimensions",
+        "on the one before: dimension 1",
+    ),
+    Scales: ("advice", "dimensions", "1,000,000 times as much as 0"),
+    ConstantSensor: ("advice", "dimensions", "always the same: dimension 1"),
+    OneArray: ("problem", "numbers", "changes after it was returned"),
+    TimeIsAnEnd: ("advice", "time limit", "terminated after 100 steps"),
+    Dense: ("advice", "rewards", "of the steps have another reward"),
+    Hopeless: ("advice", "success", "0% of"),
+    OutOfItsSpace: ("advice", "numbers", "are outside"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda kind: kind.__name__)
+def test_check_17_every_seeded_mistake_is_found(mistake):
+    level, what, words = MISTAKES[mistake]
+    findings = check_environment(mistake, n_steps=3000)
+    found = [each for each in findings if each.level == level and each.what == what]
+    assert any(words in f"{each.expected} {each.found}" for each in found), findings
+    assert all(each.fix for each in found)
+
+
+def test_a_sound_environment_has_no_problem():
+    findings = check_environment(Walk, n_steps=3000)
+    assert worst(findings) == "ok", findings
+
+
+@pytest.mark.parametrize("task", ["GrowingTree", "SparseMountainCar", "PointUMaze"])
+def test_the_tasks_that_ship_have_no_problem(task):
+    findings = check_environment(lambda: gymnasium.make(f"scrubjay/{task}-v0"), n_steps=2000)
+    assert worst(findings) != "problem", findings
+
+
+def test_noise_is_told_from_what_moves():
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=(500, 1)), axis=0)
+    episodes = [np.hstack([walk, rng.normal(size=(500, 1)), np.ones((500, 1))])]
+    assert noise_dimensions(episodes) == [1]
+    assert noise_dimensions([episodes[0][:50]]) == []  # too little to say
+
+
+def test_rounding_errors_of_a_simulator_are_neither_noise_nor_a_scale():
+    class Rounded(Walk):
+        def observe(self):
+            return np.array([self.x, 0.5 + 1e-15 * self.np_random.normal()])
+
+    findings = check_environment(Rounded, n_steps=1000)
+    said = " ".join(each.found for each in findings if each.what == "dimensions")
+    assert "always the same: dimension 1" in said
+    assert "times as much" not in said
+    assert "white noise" not in said
+
+
+def test_a_reward_for_every_step_is_said():
+    class Counting(Walk):
+        def reward(self, success):  # noqa: ARG002
+            return 1.0
+
+    findings = check_environment(Counting, n_steps=500)
+    assert any("every step pays 1" in each.found for each in findings)
+
+
+def test_the_method_to_try_first():
+    walk = Walk()
+    assert method_to_try(walk, [])[0] == "cec-plus"
+    walk.observation_space = spaces.Box(0, 255, (84, 84), np.uint8)
+    walk.action_space = spaces.Discrete(4)
+    assert method_to_try(walk, [])[0] == "mfec"
+    assert "sac" in method_to_try(Dense(), check_environment(Dense, n_steps=500))[1]
