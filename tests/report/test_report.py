@@ -57,6 +57,8 @@ class Page(HTMLParser):
     def of(cls, path):
         page = cls(path.read_text(encoding="utf-8"))
         page.source = path.read_text(encoding="utf-8")
+        # charts of other quantities are in templates until one of them is chosen
+        page.shown = re.sub(r"<template.*?</template>", "", page.source, flags=re.DOTALL)
         page.words = " ".join(" ".join(page.text).split())
         return page
 
@@ -97,7 +99,9 @@ def test_the_page_needs_nothing_from_outside(make_run, report_of):
     _, page = report_of()
     for _, attributes in page.elements:
         for name in ("src", "href", "action", "srcset"):
-            assert attributes.get(name, "data:").startswith(("data:", "#"))
+            # only links to run folders lead out of the page, and only when they are followed
+            assert attributes.get(name, "data:").startswith(("data:", "#", "../runs/"))
+            assert name == "href" or not attributes.get(name, "").startswith("..")
     assert "url(" not in page.source
     assert "@import" not in page.source
     assert "default-src 'none'" in page.source
@@ -108,7 +112,7 @@ def test_fewer_than_three_seeds_have_no_band_and_no_interval(make_run, report_of
     make_run("b", seed=1)
     _, page = report_of()
     assert 'class="band"' not in page.source
-    assert page.source.count('class="alone"') == 2 * 2  # success, and the size of the memory
+    assert page.shown.count('class="alone"') == 2 * 2  # success, and the size of the memory
     assert "[" not in section_of(page, "Results").split("<table")[1]
     assert "1.00, 1.00 n = 2" in page.words
 
@@ -138,13 +142,13 @@ def test_first_successes_are_said_in_words(make_run, report_of):
 def test_returns_that_say_no_more_than_success_are_drawn_once(make_run, report_of):
     folder = make_run("a")
     _, page = report_of()
-    assert page.source.count('<figure class="chart">') == 2  # success, and the size of the memory
+    assert page.shown.count('<figure class="chart">') == 2  # success, and the size of the memory
     assert "(the return is the same)" in page.words
     assert "= success" in page.words
     table = folder / "eval.csv"
     table.write_text(table.read_text().replace("0.0,900", "0.5,900"))
     _, page = report_of()
-    assert page.source.count('<figure class="chart">') == 3
+    assert page.shown.count('<figure class="chart">') == 3
     assert "the return is" not in page.words
 
 
@@ -186,7 +190,7 @@ def test_a_repeated_run_is_shown_marked_and_counted_once(make_run, report_of):
     assert "are the same method, task and seed (1)" in report.notes[0]
     assert "finished, repeats a seed: not counted" in page.words
     assert "1.00 [1.00, 1.00] 1.00 ± 0.00" in page.words
-    assert page.source.count('class="unfinished"') == 2  # success, and the size of the memory
+    assert page.shown.count('class="unfinished"') == 2  # success, and the size of the memory
 
 
 def test_lines_that_coincide_are_dashed(make_run, report_of):
@@ -221,7 +225,7 @@ def test_unfinished_runs_are_dashed_named_and_counted_nowhere(make_run, report_o
         make_run(f"{seed}", seed=seed, success=[0, 0, 4, 4, 4])
     make_run("killed", seed=3, status="interrupted", success=[0, 0, 0, 0, 0])
     report, page = report_of()
-    assert page.source.count('class="unfinished"') == 2  # success, and the size of the memory
+    assert page.shown.count('class="unfinished"') == 2  # success, and the size of the memory
     assert "1.00 [1.00, 1.00]" in page.words
     assert len(report.notes) == 1
     assert report.notes[0].endswith("killed: not finished (status 'interrupted').")
@@ -243,7 +247,7 @@ def test_unequal_lengths_are_declared(make_run, report_of):
     make_run("b", seed=1, steps=[0, 1000, 2000])
     report, page = report_of()
     assert "cut to the 2,000 steps that all have (the longest has 4,000)" in page.words
-    assert len(report.notes) == 2  # evaluations, and the log of memory sizes
+    assert len(report.notes) == 1
 
 
 def test_methods_without_a_common_step_are_not_compared(make_run, report_of):
@@ -266,7 +270,7 @@ def test_differences_between_methods_are_listed(make_run, report_of):
     _, page = report_of()
     shown = re.search(r"<h2>Settings.*?</section>", page.source, re.S)[0]
     assert re.findall(r"<code>(.*?)</code>", shown) == ["capacity"]
-    assert "<td>1000</td><td>5000</td>" in shown
+    assert "<td><div>1000</div></td><td><div>5000</div></td>" in shown
 
 
 def test_everything_from_files_is_escaped(make_run, report_of):
@@ -396,3 +400,38 @@ def test_png_is_read_back():
     size = int.from_bytes(data[length : length + 4], "big")
     rows = np.frombuffer(zlib.decompress(data[start : start + size]), np.uint8).reshape(5, 29)
     np.testing.assert_array_equal(rows[:, 1:].reshape(5, 7, 4), image)
+
+
+def test_runs_are_linked_with_their_videos(make_run, tmp_path):
+    with_video = make_run("a run", seed=0)
+    (with_video / "videos").mkdir()
+    (with_video / "videos" / "episode 1.mp4").write_bytes(b"")
+    make_run("other", seed=1)
+    write_report(tmp_path / "runs", tmp_path / "pages" / "report.html")
+    page = (tmp_path / "pages" / "report.html").read_text()
+    assert '<a href="../runs/a%20run/">' in page
+    assert '<a href="../runs/a%20run/videos/episode%201.mp4">video</a>' in page
+    assert page.count(">video</a>") >= 2  # beside its curve, and in the table of runs
+    curves = page.partition('id="curves"')[2].partition("</svg>")[0]
+    assert '<a href="../runs/other/" tabindex="-1">' in curves
+
+
+def test_settings_with_several_values_name_their_tasks(make_run, tmp_path):
+    for task, radius in (("A", 1), ("B", 1), ("C", 3)):
+        make_run(f"cec-{task}", task=task, radius=radius)
+        make_run(f"sac-{task}", agent="sac", task=task, radius=1)
+    write_report(tmp_path / "runs", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    row = page.partition("<code>radius</code>")[2].partition("</tr>")[0]
+    cells = row.split("<td>")[1:]
+    assert "<div>1 <small>A, B</small></div><div>3 <small>C</small></div>" in cells[0]
+    assert "<div>1</div>" in cells[1]
+
+
+def test_what_callbacks_recorded_can_be_compared(make_run, tmp_path):
+    run = make_run("run")
+    (run / "logged.csv").write_text("timestep,name,value\n10,loss,2.5\n20,loss,1.5\n20,word,abc\n")
+    write_report(run, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert '<option value="loss">loss</option>' in page
+    assert "word" not in page.partition('id="curves"')[2].partition("</select>")[0]

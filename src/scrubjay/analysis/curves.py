@@ -11,7 +11,6 @@ from scrubjay.analysis.reading import METRICS, Array, RunData
 from scrubjay.analysis.results import Cell, Row
 from scrubjay.analysis.statistics import Efficiency, sample_efficiency
 from scrubjay.training.errors import RunError
-from scrubjay.training.tables import column
 
 BANDS = ("standard error", "bootstrap")
 # Bootstrap intervals in figures and reports are drawn from this seed: the same runs, the same band.
@@ -44,11 +43,11 @@ def evaluation_curve(group: Group, metric: str = "success") -> Curve:
 
 
 def progress_curve(group: Group, name: str, n_steps: int = 101) -> Curve:
-    """A column of progress.csv for the seeds of a group, on a grid of steps that all have logged.
+    """Something that was logged, for the seeds of a group, on a grid of steps that all have.
 
     Runs log at the ends of episodes, each at steps of its own; a value holds until the next line.
     """
-    series = [_logged(run, name) for run in group.runs]
+    series = [run.logged(name) for run in group.runs]
     start, end = max(where[0] for where, _ in series), min(where[-1] for where, _ in series)
     grid = np.linspace(start, end, n_steps, dtype=np.int64)
     steps = np.unique(grid).astype(np.float64)
@@ -73,7 +72,7 @@ def at_steps(curve: Curve, steps: Sequence[float]) -> Curve:
     return replace(curve, steps=curve.steps[which], values=curve.values[:, which])
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def summary(curve: Curve) -> Efficiency:
     """The statistics of a curve, with the intervals that all figures and reports share."""
     return sample_efficiency(curve.values, np.random.default_rng(BOOTSTRAP_SEED))
@@ -178,15 +177,6 @@ def _summary_rows(curve: Curve) -> list[Row]:
         {"seed": "all", "step": int(step), **{name: float(c[i]) for name, c in columns.items()}}
         for i, step in enumerate(curve.steps)
     ]
-
-
-def _logged(run: RunData, name: str) -> tuple[Array, Array]:
-    path = run.path / "progress.csv"
-    values, timesteps = column(run.progress, name, path), column(run.progress, "timestep", path)
-    known = np.isfinite(values)
-    if not known.any():
-        raise RunError(f"{path}: the column {name!r} has no values")
-    return timesteps[known], values[known]
 
 
 def _aligned(group: Group, metric: str, series: Sequence[tuple[Array, Array]]) -> Curve:

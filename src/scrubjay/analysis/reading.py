@@ -2,7 +2,7 @@
 
 import glob
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from scrubjay.training.errors import RunError
 from scrubjay.training.run_folder import read_json, read_manifest
-from scrubjay.training.tables import Columns, column, read_columns
+from scrubjay.training.tables import Columns, column, read_columns, read_rows
 
 __all__ = ["Evaluations", "RunData", "RunError", "find_runs", "load_run", "load_runs"]
 
 Array = npt.NDArray[np.float64]
 
 METRICS = ("success", "return", "length")
+NOT_QUANTITIES = ("timestep", "first_success_step")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class RunData:
     progress: Columns
     time: Columns
     notes: tuple[str, ...] = ()
+    recorded: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
 
     @property
     def agent(self) -> str:
@@ -62,6 +64,34 @@ class RunData:
     def seed(self) -> int:
         """The run's seed."""
         return int(self.manifest["seed"])
+
+    @property
+    def quantities(self) -> list[str]:
+        """The names of everything that was logged while it trained."""
+        names = dict.fromkeys([*self.progress, *self.time, *self.recorded])
+        return [name for name in names if name not in NOT_QUANTITIES]
+
+    def logged(self, name: str) -> tuple[Array, Array]:
+        """The known values of something that was logged, and their timesteps.
+
+        Args:
+            name: One of `quantities`.
+
+        Returns:
+            Timesteps and values.
+
+        Raises:
+            RunError: If it was not logged.
+        """
+        if name in self.recorded:
+            return self.recorded[name]
+        file, table = ("time", self.time) if name in self.time else ("progress", self.progress)
+        path = self.path / f"{file}.csv"
+        values, timesteps = column(table, name, path), column(table, "timestep", path)
+        known = np.isfinite(values)
+        if not known.any():
+            raise RunError(f"{path}: the column {name!r} has no values")
+        return timesteps[known], values[known]
 
     @property
     def has_success(self) -> bool:
@@ -112,6 +142,7 @@ def load_run(path: str | Path, allow_unfinished: bool = False) -> RunData:
         progress=tables["progress"],
         time=tables["time"],
         notes=(*notes, *more),
+        recorded=_recorded(folder / "logged.csv"),
     )
     if run.finished:
         _check_complete(run)
@@ -196,6 +227,20 @@ def _tables(folder: Path) -> tuple[dict[str, Columns], list[str]]:
         tables[name], found = read_columns(folder / f"{name}.csv")
         notes += found
     return tables, notes
+
+
+def _recorded(path: Path) -> dict[str, tuple[Array, Array]]:
+    """What callbacks have recorded, as far as it is numbers: timesteps and values by name."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in read_rows(path):
+        try:
+            point = float(row["timestep"]), float(row["value"])
+        except (KeyError, TypeError, ValueError):  # text, or a damaged line
+            continue
+        if np.isfinite(point).all():
+            found.setdefault(str(row.get("name")), []).append(point)
+    ordered = {name: np.array(sorted(points)) for name, points in found.items()}
+    return {name: (points[:, 0], points[:, 1]) for name, points in ordered.items()}
 
 
 def _evaluations(path: Path, table: Columns, finished: bool) -> tuple[Evaluations, list[str]]:

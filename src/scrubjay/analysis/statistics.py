@@ -96,7 +96,7 @@ def bootstrap_interval(
         return None
     block = max(1, BLOCK // sum(scores.size for scores in strata))
     parts = [
-        statistic(_resample(strata, min(block, n_resamples - start), generator))
+        _resampled(strata, statistic, min(block, n_resamples - start), generator)
         for start in range(0, n_resamples, block)
     ]
     return _percentiles(np.concatenate(parts))
@@ -166,13 +166,26 @@ def _too_few(strata: Sequence[Array]) -> bool:
     return min(len(scores) for scores in strata) < FEWEST_RUNS
 
 
-def _resample(strata: Sequence[Array], n_resamples: int, generator: np.random.Generator) -> Array:
-    """(resamples, runs of all tasks, steps)."""
-    drawn = [
-        scores[generator.integers(len(scores), size=(n_resamples, len(scores)))]
+def _resampled(
+    strata: Sequence[Array],
+    statistic: Statistic,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> Array:
+    """(resamples, steps): the statistic of runs drawn with replacement within each task.
+
+    Few runs are drawn in few ways, 126 in the case of five, and each is computed once.
+    """
+    draws = [
+        np.sort(generator.integers(len(scores), size=(n_resamples, len(scores))), axis=1)
         for scores in strata
     ]
-    return np.concatenate(drawn, axis=1)
+    ways, which = np.unique(np.concatenate(draws, axis=1), axis=0, return_inverse=True)
+    ends = np.cumsum([len(scores) for scores in strata])[:-1]
+    drawn = [
+        scores[rows] for scores, rows in zip(strata, np.split(ways, ends, axis=1), strict=True)
+    ]
+    return statistic(np.concatenate(drawn, axis=1))[which.reshape(-1)]
 
 
 def _draw(scores: Array, generator: np.random.Generator) -> Array:

@@ -1,41 +1,62 @@
 """scrubjay inspect RUN|FILE: what is in a memory."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.layout import columns, print_facts
-from scrubjay.cli.main import refuse
-from scrubjay.cli.subjects import add_checkpoint, open_subject
+from scrubjay.cli.main import CommandError, refuse
+from scrubjay.cli.options import whole
+from scrubjay.cli.subjects import add_subject, open_subject, take_task
 
 if TYPE_CHECKING:
+    from scrubjay.agents.album import Page
     from scrubjay.memory import EpisodicMemory
 
 SAMPLE = 2000  # rows whose nearest other row is looked up
 BAR = 40
+EPILOG = """examples:
+  scrubjay inspect runs/umaze
+  scrubjay inspect runs/umaze --web
+  scrubjay inspect agent.scrub PointUMaze --web
+  scrubjay inspect runs/mspacman --frames best.png
+"""
+NO_IMAGES = "one without images of its rows"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `scrubjay inspect`."""
-    parser.epilog = "example:\n  scrubjay inspect runs/umaze\n  scrubjay inspect agent.scrub"
+    parser.epilog = EPILOG
     add = parser.add_argument
     add("path", type=Path, metavar="RUN|FILE",
         help="a run folder, a saved agent or a saved memory")  # fmt: skip
-    add_checkpoint(parser)
+    add("task", nargs="?", metavar="TASK",
+        help="with --web: the task of replayed episodes (default: the run's)")  # fmt: skip
+    add("--web", action="store_true",
+        help="serve a page on this machine that shows the memory and replays episodes")  # fmt: skip
+    add("--port", type=whole, metavar="N", default=0, help="of the page (default: a free one)")
+    add("--no-browser", action="store_true", help="print the page's address without opening it")
+    add("--frames", type=Path, metavar="PNG",
+        help="write the images of the best rows, if observations are images: a row of them for "
+             "each memory")  # fmt: skip
+    add_subject(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Print what is known of an agent and of each of its memories."""
-    refuse(unknown, arguments)
-    memory = _only_a_memory(arguments.path)
+    refuse(take_task(arguments, unknown), arguments)
+    if arguments.web:
+        from scrubjay.cli.inspect_web import serve_page
+
+        return serve_page(arguments)
+    memory = only_a_memory(arguments.path)
     if memory is not None:
+        if arguments.frames:
+            raise CommandError(f"--frames: expected an agent of images, got {NO_IMAGES}")
         _print_memory(memory)
         return 0
-    nothing = {"task": None, "env_kwargs": None, "success_key": None, "trust_module": False}
-    subject = open_subject(
-        arguments.path, argparse.Namespace(**{**vars(arguments), **nothing}), with_task=False
-    )
+    subject = open_subject(arguments.path, arguments, with_task=False)
     agent, task = subject.agent, subject.config.task
     trained = f"{agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes"
     print_facts(
@@ -49,12 +70,34 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         if len(agent.memories) > 1:
             print(f"\nmemory      {name}")
         _print_memory(memory)
+    album = getattr(agent, "album", None)
+    if arguments.frames:
+        _write_frames(album.pages if album else {}, arguments.frames)
+    elif album and album.pages:
+        print("\nframes      of the best rows of each memory: --frames FILE.png writes them")
     if not agent.memories:
         print(f"memory      none: {agent.name} keeps no episodic memory")
     return 0
 
 
-def _only_a_memory(path: Path) -> "EpisodicMemory | None":
+def _write_frames(pages: "Mapping[str, Page]", path: Path) -> None:
+    """A row of pictures for each memory, best first."""
+    import numpy as np
+
+    from scrubjay.agents.album import N_BEST
+    from scrubjay.figures.raster import contact_sheet, png
+
+    shown = [page.pictures for page in pages.values() if page.pictures]
+    if not shown:
+        raise CommandError(f"--frames: expected an agent of images, got {NO_IMAGES}")
+    blank = np.zeros_like(shown[0][0])
+    rows = [[*pictures, *[blank] * (N_BEST - len(pictures))] for pictures in shown]
+    sheet = contact_sheet(np.array([picture for row in rows for picture in row]), N_BEST)
+    path.write_bytes(png(sheet))
+    print(f"\nwritten: {path}, the best rows of {len(shown)} memories, best first")
+
+
+def only_a_memory(path: Path) -> "EpisodicMemory | None":
     """The memory in a file that has nothing else."""
     from scrubjay.memory import EpisodicMemory
     from scrubjay.memory.archive import ArchiveError

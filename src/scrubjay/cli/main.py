@@ -21,10 +21,13 @@ COMMANDS = {
     "train": ("train", "train a method on a task, or resume a run"),
     "evaluate": ("evaluate", "run greedy episodes of a trained agent"),
     "watch": ("watch", "write a video of a task or of a trained agent"),
+    "tune": ("tune", "search for settings of a method on a task"),
+    "card": ("card", "a model card and its files, for the Hugging Face Hub"),
     "report": ("report", "one HTML page about any set of runs"),
     "reproduce": ("reproduce", "the paper's figures and tables, from runs of this code"),
     "inspect": ("inspect_memory", "what is in a memory"),
     "tasks": ("tasks", "list the tasks"),
+    "check-env": ("check_env", "look for mistakes in an environment, and advise a method"),
     "doctor": ("doctor", "versions, and combinations known to be broken"),
 }
 

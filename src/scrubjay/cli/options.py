@@ -16,6 +16,7 @@ EMBEDDINGS = (
     "downsample:FACTOR",
     "frequencies:SIZE",
     "grey",
+    "learned[:DIM]",
     "resize:SIZE",
     "running",
     "frozen[:STEPS]",
@@ -23,6 +24,7 @@ EMBEDDINGS = (
     "periodic:DIM,DIM",
     "project:DIM",
     "select:KEY,KEY",
+    "vae[:DIM]",
 )
 
 
@@ -126,6 +128,11 @@ def _stage(text: str) -> dict[str, Any]:
                 return {"name": "low_frequencies", "size": _sizes(argument)}
             case "downsample":
                 return {"name": "downsample", "factor": int(argument)}
+            case "learned" | "vae":
+                objective = "dynamics" if name == "learned" else "vae"
+                return {
+                    "name": "learned_encoder", "dim": int(argument or 32), "objective": objective,
+                }  # fmt: skip
             case "goal":
                 return {"name": "goal_difference", "keys": argument.split(",") if argument else []}
             case "periodic":

@@ -5,10 +5,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scrubjay.cli.launchers import add_launcher, launcher_of
 from scrubjay.cli.layout import wrapped
 from scrubjay.cli.main import FAILURE, CommandError, refuse
 from scrubjay.cli.options import whole
 
+# Studies that have other agents by default than the paper's.
+DEFAULT_AGENTS = {
+    **dict.fromkeys(("ablation", "plus", "suite"), ("cec-plus",)),
+    **dict.fromkeys(("minatar", "atari"), ("mfec",)),
+}
 EPILOG = """names:
 {names}
   all           everything above
@@ -18,13 +24,16 @@ command can be given again at any time. All runs in the folder are drawn.
 
 agents:
   cec, sac, emac                     as in the paper
-  cec-plus                           ablation, plus (their default) and speed
+  cec-plus                           ablation, plus, suite (default), speed
+  mfec                               minatar and atari (their default)
+  dqn                                minatar, with cec-plus if it is named
   cec-published, cec-literal         other presets
   cec-1000, cec-3000, cec-10000      fewer rows
   cec-noisy-start                    Safexp tasks
   published-design                   the preset published, with a stale index
   sac-defaults, sac-her              SB3's settings; hindsight on FetchReach
   sac-small-entropy                  SB3's settings, ent_coef auto_0.01
+  crossq, tqc                        suite, with sb3-contrib's settings
 
 examples:
   scrubjay reproduce navigation --quick
@@ -49,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
     add("--steps", type=whole, metavar="N", help="training steps of each run (default 100000)")
     add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
+    add_launcher(parser)
     add("--runs", type=Path, metavar="FOLDER", help="folder of the runs (default runs/paper)")
     add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
     add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
@@ -66,8 +76,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     refuse(unknown, arguments)
     budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
     default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
-    if arguments.name.lower() in ("ablation", "plus"):
-        default = ("cec-plus",)
+    default = DEFAULT_AGENTS.get(arguments.name.lower(), default)
     agents = default if arguments.agents is None else [name.lower() for name in arguments.agents]
     results = Path("results")
     workspace = Workspace(
@@ -81,7 +90,9 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         redraw(arguments.name.lower(), workspace)
         return 0
     try:
-        outcome = reproduce(arguments.name.lower(), workspace, arguments.jobs)
+        outcome = reproduce(
+            arguments.name.lower(), workspace, arguments.jobs, launcher_of(arguments)
+        )
     except ImportError as error:
         known = [METHODS[name].agent for name in agents if name in METHODS]
         deep = [name for name in known if agent_spec(name).extra == "deep"]

@@ -137,7 +137,7 @@ def open_subject(path: Path, arguments: argparse.Namespace, *, with_task: bool =
     """
     from scrubjay.runs.launch import load_agent
 
-    folder, checkpoint = _run_of(path, arguments.checkpoint)
+    folder, checkpoint = run_of(path, arguments.checkpoint)
     if folder is not None:
         agent, config = load_agent(folder, checkpoint)
         name = folder.resolve().name
@@ -157,7 +157,7 @@ def _trusts(arguments: argparse.Namespace) -> bool:
     return bool(arguments.trust_module or arguments.task)
 
 
-def _run_of(path: Path, checkpoint: str) -> tuple[Path | None, str]:
+def run_of(path: Path, checkpoint: str) -> tuple[Path | None, str]:
     """The run folder and the checkpoint that a path means, if it means any."""
     if path.is_dir():
         runs = sorted(manifest.parent for manifest in path.glob("*/manifest.json"))

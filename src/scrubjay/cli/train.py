@@ -4,13 +4,14 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.failures import one_line
 from scrubjay.cli.habits import METHOD, TASK, habitual
+from scrubjay.cli.launchers import add_launcher, transport_of
 from scrubjay.cli.main import INTERRUPTED, CommandError, Parser, refuse
 from scrubjay.cli.options import add_settings, owner_of, whole
 from scrubjay.cli.subjects import (
@@ -63,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the run in that folder")
     add("--preset", metavar="NAME", help="the method's settings for the task, by name")
     add("--n-envs", type=whole, metavar="N", help="environments stepped together (default 1)")
+    add("--collectors", type=whole, metavar="N",
+        help="processes that step environments, while one learns (docs/scale.md)")  # fmt: skip
+    add("--collector-mode", choices=("rounds", "free"),
+        help="rounds: the result depends on seed and N only (default); free: faster")  # fmt: skip
+    add_launcher(parser)
     add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
     add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",
         help="episodes of an evaluation (default 10)")  # fmt: skip
@@ -72,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-episode-steps", type=whole, metavar="N",
         help="end longer episodes as time-outs, for tasks without a limit")  # fmt: skip
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")
+    parser.add_argument("--wandb", metavar="PROJECT",
+        help="send the log to this project of Weights & Biases (WANDB_MODE=offline keeps it here)",
+    )  # fmt: skip
+    parser.add_argument("--watchdog", type=float, metavar="SECONDS",
+        help="say where it is when no step has ended for so long")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     add("--resume", type=Path, metavar="RUN",
         help="continue this run instead; with --steps N, up to N steps in total")  # fmt: skip
@@ -91,7 +102,7 @@ def add_agent_arguments(parser: Parser, given: Sequence[str]) -> None:
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Start a run, or resume one."""
-    _refuse_unknown(take_task(arguments, unknown), arguments)
+    refuse_unknown(take_task(arguments, unknown), arguments)
     return _resume(arguments) if "resume" in arguments else _start(arguments)
 
 
@@ -111,6 +122,7 @@ def _start(arguments: argparse.Namespace) -> int:
             _say(f"note: {out} exists; --overwrite would replace it")
         _say(f"{config.agent} on {config.task}, seed {config.seed}: {folder}")
 
+    open_transport = transport_of(arguments, config.collectors)
     # later commands ask for the flag, because a run folder may come from anywhere
     arguments.trust_module = ":" in config.task
     train = partial(
@@ -120,7 +132,10 @@ def _start(arguments: argparse.Namespace) -> int:
         arguments.line,
         if_exists="overwrite" if arguments.overwrite else "number",
         on_start=started,
+        callback=_watchdog(arguments),
+        outputs=_outputs(arguments, asdict(config)),
         progress_bar=not arguments.quiet,
+        open_transport=open_transport,
     )
     return _guarded(train, folders, arguments)
 
@@ -136,10 +151,41 @@ def _resume(arguments: argparse.Namespace) -> int:
         folder,
         steps=given.get("steps"),
         on_start=partial(_resumed, folder),
+        callback=_watchdog(arguments),
+        outputs=_outputs(arguments, _recorded_config(folder) if arguments.wandb else {}),
         trust_module=arguments.trust_module,
         progress_bar=not arguments.quiet,
+        open_transport=transport_of(arguments, 1),
     )
     return _guarded(train, [folder], arguments)
+
+
+def _outputs(arguments: argparse.Namespace, config: Mapping[str, Any]) -> list[Any]:
+    """Weights & Biases, if it is asked for; fails before anything is created."""
+    if not arguments.wandb:
+        return []
+    from scrubjay.training.wandb_output import WandbOutput
+
+    task = str(config.get("task")).rpartition("/")[2]
+    name = f"{config.get('agent')} on {task}, seed {config.get('seed')}"
+    return [WandbOutput(arguments.wandb, name, config)]
+
+
+def _recorded_config(folder: Path) -> Mapping[str, Any]:
+    from scrubjay.training import RunFolder
+
+    return RunFolder.open(folder).config
+
+
+def _watchdog(arguments: argparse.Namespace) -> Any:
+    if arguments.watchdog is None:
+        return None
+    from scrubjay.training.watchdog import Watchdog
+
+    try:
+        return Watchdog(arguments.watchdog)
+    except ValueError as error:
+        raise CommandError(f"--watchdog: {error}") from error
 
 
 def _say(text: str) -> None:
@@ -165,7 +211,8 @@ def _missing(given: Mapping[str, Any]) -> str:
     return f"train needs a task too, as in: scrubjay train {agent} PointUMaze"
 
 
-def _refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
+def refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
+    """Refuse words that are no arguments; settings of another method are named as such."""
     if not unknown:
         return
     option = unknown[0].partition("=")[0]
@@ -201,20 +248,35 @@ def _spec(agent: str, task: str = "") -> "AgentSpec":
 
 def _refuse_more(given: Mapping[str, Any]) -> None:
     allowed = {"command", "line", "flags", "quiet", "resume", "steps", "trust_module", "named"}
+    allowed |= {"launcher", "address", "watchdog", "wandb"}
     if given.keys() - allowed - {"overwrite"} or given["overwrite"]:
         raise CommandError(NOTHING_MORE)
 
 
-def _config(given: Mapping[str, Any]) -> "RunConfig":
+def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the method among the arguments.
+
+    Args:
+        given: The arguments, `agent` and `task` among them.
+
+    Raises:
+        ValueError: If one has a value that it may not have.
+    """
     from scrubjay.agents.settings import settings_of
+
+    settings = settings_of(_spec(given["agent"], given["task"]).load())
+    options = {name: given[name] for name in settings if name in given and name != "seed"}
+    for name, value in options.items():
+        settings[name].checked(value)
+    return options
+
+
+def _config(given: Mapping[str, Any]) -> "RunConfig":
     from scrubjay.runs.config import RunConfig
 
     entries = {entry.name for entry in fields(RunConfig)} & given.keys()
     try:
-        settings = settings_of(_spec(given["agent"], given["task"]).load())
-        options = {name: given[name] for name in settings if name in given and name != "seed"}
-        for name, value in options.items():
-            settings[name].checked(value)
+        options = checked_options(given)
         values = {name: given[name] for name in entries}
         values["task_options"] = parse_env_kwargs(given.get("task_options"))
         return RunConfig(**values, options=options)

@@ -21,8 +21,8 @@ SCALE = np.array(
 )  # fmt: skip
 
 
-def memory_map(view: MemoryView, low: float, high: float) -> tuple[npt.NDArray[np.uint8], Box]:
-    """The best value in each cell of a grid (empty cells are transparent), and its limits."""
+def best_values(view: MemoryView) -> tuple[Array, Box]:
+    """The best value in each cell of a grid (empty cells: -inf), from the top, and its limits."""
     box = limits(view.x, view.y)
     # Few rows are drawn as larger spots, so that they are seen at all.
     cells = int(np.clip(1.5 * len(view.values) ** 0.5, FEWEST_CELLS, MOST_CELLS))
@@ -30,12 +30,32 @@ def memory_map(view: MemoryView, low: float, high: float) -> tuple[npt.NDArray[n
     rows = cells - 1 - _cell(view.y, box[2], box[3], cells)
     best = np.full((cells, cells), -np.inf)
     np.maximum.at(best, (rows, columns), view.values)
+    return best, box
+
+
+def coloured(best: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
+    """The cells of a grid as an image; empty ones are transparent."""
     share = np.clip((best - low) / (high - low if high > low else 1), 0, 1) * (len(SCALE) - 1)
-    image = np.zeros((cells, cells, 4), np.uint8)
+    image = np.zeros((*best.shape, 4), np.uint8)
     for channel in range(3):
         image[..., channel] = np.interp(share, np.arange(len(SCALE)), SCALE[:, channel])
     image[..., 3] = np.where(np.isfinite(best), 255, 0)
-    return image, box
+    return image
+
+
+def contact_sheet(pictures: npt.NDArray[np.uint8], columns: int) -> npt.NDArray[np.uint8]:
+    """Pictures of one size, (n, height, width) or (n, height, width, 3), in rows of so many."""
+    n, height, width = pictures.shape[:3]
+    gap = max(1, height // 28)
+    n_rows = -(-n // columns)
+    size = n_rows * (height + gap) - gap, columns * (width + gap) - gap
+    sheet = np.zeros((*size, 4), np.uint8)
+    colors = pictures if pictures.ndim == 4 else np.repeat(pictures[..., None], 3, axis=3)
+    for i in range(n):
+        top, left = i // columns * (height + gap), i % columns * (width + gap)
+        sheet[top : top + height, left : left + width, :3] = colors[i]
+        sheet[top : top + height, left : left + width, 3] = 255
+    return sheet
 
 
 def png(image: npt.NDArray[np.uint8]) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 
 from scrubjay.analysis.curves import Curve, band_of, coincidences, summary
 from scrubjay.analysis.reading import Array
-from scrubjay.report.evidence import Series
+from scrubjay.report.evidence import RunLink, Series
 from scrubjay.report.formatting import number
 
 MOST_DOTS = 60
@@ -79,11 +79,13 @@ class Band:
 
 
 @dataclass(frozen=True)
-class LoneRun:
-    """A run without a summary, with dots at its evaluations."""
+class DrawnRun:
+    """The line of one run; without a summary of the seeds, with dots at its evaluations."""
 
     path: str
-    dots: list[tuple[str, str]]
+    link: RunLink
+    kind: str
+    dots: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,9 @@ class DrawnSeries:
 
     label: str
     colour: str
-    unfinished: list[str]
     below: int
-    seeds: list[str] = field(default_factory=list)
+    runs: list[DrawnRun]
     bands: list[Band] = field(default_factory=list)
-    lone_runs: list[LoneRun] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,7 @@ def line_chart(
         data={
             "x": [frame.x_low, frame.x_high, FIELD.left, FIELD.right],
             "series": [_numbers(one, one.curve) for one in series if one.curve is not None],
+            "unfinished": [_numbers(one, curve) for one in series for curve in one.unfinished],
         },
     )
 
@@ -184,19 +185,18 @@ def _hidden_below(series: Sequence[Series]) -> list[int]:
 
 
 def _draw(frame: Frame, one: Series, below: int) -> DrawnSeries:
-    unfinished = [
-        frame.path(curve.steps, values) for curve in one.unfinished for values in curve.values
+    alone = one.curve is not None and summary(one.curve).interval is None
+    lines = [(one.curve, row) for row in one.curve.values] if one.curve is not None else []
+    others = [(curve, row) for curve in one.unfinished for row in curve.values]
+    kinds = ["alone" if alone else "seed"] * len(lines) + ["unfinished"] * len(others)
+    runs = [
+        _run(frame, curve.steps, row, link, kind)
+        for (curve, row), link, kind in zip([*lines, *others], one.links, kinds, strict=True)
     ]
-    drawn = DrawnSeries(one.label, one.colour, unfinished, min(below, 3))
-    if one.curve is None:
-        return drawn
-    steps, values = one.curve.steps, one.curve.values
-    if summary(one.curve).interval is None:
-        drawn.lone_runs.extend(_lone_run(frame, steps, row) for row in values)
-        return drawn
-    drawn.seeds.extend(frame.path(steps, row) for row in values)
-    bands = [_band(frame, one.curve, mode) for mode in MODES]
-    drawn.bands.extend(band for band in bands if band is not None)
+    drawn = DrawnSeries(one.label, one.colour, min(below, 3), runs)
+    if one.curve is not None and not alone:
+        bands = [_band(frame, one.curve, mode) for mode in MODES]
+        drawn.bands.extend(band for band in bands if band is not None)
     return drawn
 
 
@@ -209,10 +209,11 @@ def _band(frame: Frame, curve: Curve, mode: str) -> Band | None:
     return Band(mode, f"{there}L{back[1:]}Z", frame.path(curve.steps, middle))
 
 
-def _lone_run(frame: Frame, steps: Array, values: Array) -> LoneRun:
-    shown = zip(steps, values, strict=True) if len(steps) <= MOST_DOTS else ()
+def _run(frame: Frame, steps: Array, values: Array, link: RunLink, kind: str) -> DrawnRun:
+    dotted = kind == "alone" and len(steps) <= MOST_DOTS
+    shown = zip(steps, values, strict=True) if dotted else ()
     dots = [(f"{frame.x(x):.1f}", f"{frame.y(y):.1f}") for x, y in shown]
-    return LoneRun(frame.path(steps, values), dots)
+    return DrawnRun(frame.path(steps, values), link, kind, dots)
 
 
 def _numbers(one: Series, curve: Curve) -> dict[str, Any]:
@@ -222,6 +223,7 @@ def _numbers(one: Series, curve: Curve) -> dict[str, Any]:
         "colour": one.colour,
         "steps": curve.steps.tolist(),
         "seeds": _rounded(curve.values.T),
+        "names": list(curve.seeds),
     }
     if found.interval is not None and found.standard_error is not None:
         numbers["iqm"] = _rounded(

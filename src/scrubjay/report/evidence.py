@@ -1,17 +1,22 @@
 """What the sections of a report draw on: groups of runs, their curves, and what is missing."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
 from scrubjay.analysis.curves import Curve, at_steps, evaluation_curve, progress_curve
 from scrubjay.analysis.groups import Group, group_runs
-from scrubjay.analysis.reading import RunData
+from scrubjay.analysis.reading import METRICS, RunData
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.style import colours_of, in_order
 from scrubjay.training.errors import RunError
+
+VIDEOS = ("*.mp4", "*.webm", "*.gif")
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,15 @@ class Method:
 
 
 @dataclass(frozen=True)
+class RunLink:
+    """A run as the page links to it: its seed, its folder, and its video if there is one."""
+
+    seed: int
+    folder: str
+    video: str = ""
+
+
+@dataclass(frozen=True)
 class Series:
     """A method in a chart: its finished seeds, and runs that are only shown.
 
@@ -31,12 +45,14 @@ class Series:
         colour: Its colour.
         curve: Its finished runs.
         unfinished: Runs that are not finished, and runs of a seed that is counted already.
+        links: The finished runs, in the order of the curve, then the others.
     """
 
     label: str
     colour: str
     curve: Curve | None
     unfinished: tuple[Curve, ...] = ()
+    links: tuple[RunLink, ...] = ()
 
     @property
     def curves(self) -> list[Curve]:
@@ -47,14 +63,17 @@ class Series:
 class Evidence:
     """Groups in the order in which they are shown; what cannot be shown is added to `notes`."""
 
-    def __init__(self, runs: list[RunData], notes: list[str]) -> None:
+    def __init__(self, runs: list[RunData], notes: list[str], page_folder: Path) -> None:
         self.notes = notes
+        self._page_folder = page_folder
         groups = group_runs(runs)
         self.labels = in_order({group.label for group in groups})
         self._colours = colours_of(self.labels)
         self.groups = sorted(groups, key=lambda g: (g.task, self.labels.index(g.label)))
         self.tasks = list(dict.fromkeys(group.task for group in self.groups))
         self.series = cache(self._series)
+        self.link = cache(self._link)
+        self.quantities = list(dict.fromkeys(name for run in runs for name in run.quantities))
         for group in self.groups:
             self._note_repeats(group)
 
@@ -112,20 +131,39 @@ class Evidence:
             return {}
         return {label: at_steps(curve, sorted(common)) for label, curve in curves.items()}
 
+    def _link(self, path: Path) -> tuple[str, str]:
+        """The addresses of a run folder and of its video, as seen from the page."""
+        folder = self._address(path) + "/"
+        videos = [file for kind in VIDEOS for file in (*path.glob(kind), *path.glob(f"*/{kind}"))]
+        newest = max(videos, key=lambda file: file.stat().st_mtime, default=None)
+        return folder, "" if newest is None else self._address(newest)
+
+    def _address(self, path: Path) -> str:
+        try:
+            relative = os.path.relpath(path.resolve(), self._page_folder.resolve())
+        except ValueError:  # on another drive
+            return path.resolve().as_uri()
+        return quote(Path(relative).as_posix())
+
+    def _links(self, runs: Iterable[RunData]) -> tuple[RunLink, ...]:
+        return tuple(RunLink(run.seed, *self.link(run.path)) for run in runs)
+
     def _series(self, task: str, metric: str) -> list[Series]:
-        """One series for each method that has such a curve; "memory/size" comes from the log."""
+        """One series for each method that has such a curve: of evaluations, or of the log."""
         found = []
         for group in self.of_task(task):
             finished = self._curve(Group(group.label, task, group.finished), metric)
             others = [
-                self._curve(Group(group.label, task, (run,)), metric)
+                (run, self._curve(Group(group.label, task, (run,)), metric))
                 for run in (*group.runs, *group.repeats)
                 if not run.finished or run in group.repeats
             ]
-            unfinished = tuple(curve for curve in others if curve is not None)
-            if finished is not None or unfinished:
+            shown = [(run, curve) for run, curve in others if curve is not None]
+            if finished is not None or shown:
                 colour = self.method(group.label).colour
-                found.append(Series(group.label, colour, finished, unfinished))
+                runs = [*(group.finished if finished else ()), *(run for run, _ in shown)]
+                unfinished = tuple(curve for _, curve in shown)
+                found.append(Series(group.label, colour, finished, unfinished, self._links(runs)))
         return found
 
     def _note_repeats(self, group: Group) -> None:
@@ -139,15 +177,18 @@ class Evidence:
 
     def _curve(self, group: Group, metric: str) -> Curve | None:
         """A curve, or None; where that is a surprise, with a note why."""
-        if not group.runs or any("/" in metric and metric not in r.progress for r in group.runs):
+        evaluated = metric in METRICS
+        if not group.runs or not all(evaluated or metric in r.quantities for r in group.runs):
             return None
-        read: Callable[[Group, str], Curve] = progress_curve if "/" in metric else evaluation_curve
+        read: Callable[[Group, str], Curve] = evaluation_curve if evaluated else progress_curve
         try:
             curve = read(group, metric)
         except RunError as error:
-            self.note(f"{error}.")
+            if evaluated:  # a log without a value is no surprise
+                self.note(f"{error}.")
             return None
-        # the report names unfinished runs by their folders already
-        for note in curve.notes if group.runs == group.finished else ():
+        # the report names unfinished runs by their folders already, and what is logged ends at the
+        # ends of episodes, each run's at other steps
+        for note in curve.notes if evaluated and group.runs == group.finished else ():
             self.note(f"{note}.")
         return curve if np.isfinite(curve.values).all() else None

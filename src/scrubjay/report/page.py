@@ -49,13 +49,22 @@ def write_report(run_paths: str | Path | Iterable[str | Path], out_path: str | P
     runs, notes = _read(run_paths)
     out = Path(out_path)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_text(out, build_page(templates, runs, notes))
+    write_text(out, build_page(templates, runs, notes, out.parent))
     return Report(out, len(runs), notes)
 
 
-def build_page(templates: "Environment", runs: list[RunData], notes: list[str]) -> str:
-    """The page as text; what cannot be shown is added to `notes`."""
-    evidence = Evidence(runs, notes)
+def build_page(
+    templates: "Environment", runs: list[RunData], notes: list[str], folder: Path
+) -> str:
+    """The page as text; what cannot be shown is added to `notes`.
+
+    Args:
+        templates: The page's templates.
+        runs: The runs.
+        notes: What the readers are told first.
+        folder: Where the page will be, for its links to run folders.
+    """
+    evidence = Evidence(runs, notes, folder)
     content = _content(evidence)
     return templates.get_template("page.html").render(
         title=evidence.title,
@@ -73,6 +82,7 @@ def _content(evidence: Evidence) -> dict[str, Any]:
     """What the sections show, from the top of the page to its end."""
     return {
         "curves": sections.learning_curves(evidence),
+        "quantities": sections.quantities(evidence),
         "results": sections.results(evidence),
         "improvements": sections.improvements(evidence),
         "memory_sizes": sections.memory_sizes(evidence),

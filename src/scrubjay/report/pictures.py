@@ -2,12 +2,14 @@
 
 import base64
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scrubjay.analysis.memories import MemoryView
 from scrubjay.analysis.reading import Array, RunData
-from scrubjay.figures.raster import SCALE, Box, limits, memory_map, png
+from scrubjay.figures.raster import SCALE, Box, best_values, coloured, contact_sheet, limits, png
 from scrubjay.report.formatting import number
 from scrubjay.training.tables import column, read_columns
 
@@ -33,7 +35,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Picture:
-    """A square field with the numbers at its corners; `image` is a PNG file in base64."""
+    """A square field with the numbers at its corners; `image` is a PNG file in base64.
+
+    `data` is for the page's script, which exports it as a CSV file.
+    """
 
     title: str
     x_label: str
@@ -45,6 +50,7 @@ class Picture:
     image: str = ""
     walls: list[str] = field(default_factory=list)
     ways: list[Way] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,16 +63,49 @@ class ColourBar:
 
 
 def memory_picture(view: MemoryView, low: float, high: float) -> Picture:
-    """The best value in each cell of a grid; empty cells are left blank."""
-    image, box = memory_map(view, low, high)
+    """The images of the best rows, or the best value in each cell of a grid, else blank."""
     name = f", {view.name}" if view.name else ""
+    title = f"seed {view.run.seed}{name}: {len(view.values):,} rows"
+    if view.pictures is not None and view.picture_values is not None:
+        return _best_rows(title, view.pictures, view.picture_values)
+    best, box = best_values(view)
     return Picture(
-        f"seed {view.run.seed}{name}: {len(view.values):,} rows",
+        title,
         view.x_label,
         view.y_label,
         *_corners(box),
-        image=base64.b64encode(png(image)).decode(),
+        image=base64.b64encode(png(coloured(best, low, high))).decode(),
+        data={
+            "names": [view.x_label, view.y_label, "value"],
+            "box": [_digits(side) for side in box],
+            "range": [low, high],
+            "cells": base64.b64encode(_steps(best, low, high)).decode(),
+        },
     )
+
+
+def _best_rows(title: str, pictures: npt.NDArray[np.uint8], values: Array) -> Picture:
+    words = f"best rows: {number(values[0])} to {number(values[-1])}"
+    sheet = png(contact_sheet(pictures, 3))
+    points = [[place, _digits(value)] for place, value in enumerate(values.tolist(), 1)]
+    return Picture(
+        title, words, "", *4 * ("",), image=base64.b64encode(sheet).decode(),
+        data={"names": ["place", "value"], "points": points},
+    )  # fmt: skip
+
+
+def _steps(best: Array, low: float, high: float) -> bytes:
+    """Values as 16-bit steps from low (0) to high (65534), 65535 for an empty cell.
+
+    That is a quarter of the bytes of a list of numbers, and exact to 0.002% of the range.
+    """
+    share = (np.where(np.isfinite(best), best, low) - low) / (high - low if high > low else 1)
+    steps = np.where(np.isfinite(best), np.rint(np.clip(share, 0, 1) * 65534), 65535)
+    return steps.astype("<u2").tobytes()
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.5g}")
 
 
 def trajectory_picture(run: RunData) -> Picture | None:
@@ -93,6 +132,13 @@ def trajectory_picture(run: RunData) -> Picture | None:
             _way(box, x[episode == which], y[episode == which], place, place not in failed)
             for place, which in enumerate(np.unique(episode))
         ],
+        data={
+            "names": ["episode", "x", "y"],
+            "points": [
+                [int(which) + 1, _digits(across), _digits(up)]
+                for which, across, up in zip(episode, x, y, strict=True)
+            ],
+        },
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay.analysis.groups import Group, differences, plain
 from scrubjay.analysis.memories import view_memories
-from scrubjay.analysis.reading import RunData
+from scrubjay.analysis.reading import METRICS, RunData
 from scrubjay.analysis.statistics import FEWEST_RUNS
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import METRIC_LABELS
@@ -72,6 +72,28 @@ def _charts(evidence: Evidence, task: str) -> list[Chart]:
     return charts
 
 
+def quantities(evidence: Evidence) -> list[Row]:
+    """Everything that methods can be compared by, in groups, each with a chart for each task."""
+    groups: dict[str, list[Row]] = {}
+    for name in (*METRICS, *evidence.quantities):
+        charts = _quantity_charts(evidence, name)
+        if charts:
+            group = "evaluation" if name in METRICS else name.rpartition("/")[0] or "recorded"
+            label = METRIC_LABELS[name] if name in METRICS else name
+            groups.setdefault(group, []).append({"name": name, "label": label, "charts": charts})
+    return [{"name": name, "members": members} for name, members in groups.items()]
+
+
+def _quantity_charts(evidence: Evidence, name: str) -> list[Chart]:
+    label = METRIC_LABELS[name] if name in METRICS else name
+    limits = (0.0, 1.0) if name == "success" else None
+    return [
+        line_chart(series, short_task(task), label, limits)
+        for task in evidence.tasks
+        if (series := evidence.series(task, name))
+    ]
+
+
 def _times(pay: float) -> str:
     return "the same" if pay == 1 else f"{pay:g} times this"
 
@@ -123,13 +145,28 @@ def settings(evidence: Evidence) -> Row:
     """Settings that differ between the groups."""
     found = differences([group.runs[0] for group in evidence.groups])
     return {
-        "groups": [f"{group.label}, {short_task(group.task)}" for group in evidence.groups],
+        "names": evidence.labels,
         "rows": [
-            {"name": name.removeprefix("options."), "cells": [_setting(v) for v in values]}
+            {
+                "name": name.removeprefix("options."),
+                "cells": [_values_of(evidence, label, values) for label in evidence.labels],
+            }
             for name, values in found.items()
             if name.rpartition(".")[2] not in ("seed", "task", "agent")
         ],
     }
+
+
+def _values_of(evidence: Evidence, label: str, values: Sequence[object]) -> list[tuple[str, str]]:
+    """The values of a setting in one method, the most frequent first, and their tasks."""
+    tasks: dict[str, list[str]] = {}
+    for group, value in zip(evidence.groups, values, strict=True):
+        if group.label == label:
+            tasks.setdefault(_setting(value), []).append(short_task(group.task))
+    if len(tasks) == 1:
+        return [(text, "") for text in tasks]
+    ordered = sorted(tasks.items(), key=lambda item: -len(item[1]))
+    return [(text, ", ".join(names)) for text, names in ordered]
 
 
 def every_run(evidence: Evidence) -> list[Row]:
@@ -199,7 +236,7 @@ def _memories(evidence: Evidence, group: Group) -> Gallery | None:
         evidence.method(group.label),
         short_task(group.task),
         [memory_picture(view, low, high) for view in found],
-        colour_bar(low, high),
+        colour_bar(low, high) if any(view.pictures is None for view in found) else None,
     )
 
 
@@ -241,6 +278,7 @@ def _run_row(evidence: Evidence, group: Group, run: RunData) -> Row:
         "elapsed": duration(last_value(run, "time/time_elapsed")),
         "started": or_absent(run.manifest.get("started"))[:16].replace("T", " "),
         "path": run.path,
+        "link": evidence.link(run.path),
         "command": run.manifest.get("command", ""),
     }
 

@@ -1,10 +1,12 @@
 "use strict";
 
-// What a screen adds to the page: the numbers under the pointer, hiding methods, and the choice of
-// the summary. The state stands in the address (#hide=sac&mode=mean), so that it can be shared.
+// What a screen adds to the page: the numbers under the pointer, hiding methods, the choice of the
+// summary and of the quantity, and files of all figures. The state stands in the address
+// (#hide=sac&mode=mean&by=memory%2Fsize), so that it can be shared.
 
 const body = document.body;
-const state = { hidden: new Set(), mode: "iqm" };
+const state = { hidden: new Set(), mode: "iqm", by: "" };
+const quantity = document.getElementById("quantity");
 
 function format(value) {
   if (Math.abs(value) >= 1e3) return Math.round(value).toLocaleString("en");
@@ -17,17 +19,34 @@ function readAddress() {
   const fields = new URLSearchParams(location.hash.slice(1));
   state.hidden = new Set(fields.getAll("hide"));
   state.mode = fields.get("mode") === "mean" ? "mean" : "iqm";
+  state.by = fields.get("by") ?? "";
 }
 
 function writeAddress() {
   const fields = new URLSearchParams();
   for (const label of state.hidden) fields.append("hide", label);
   if (state.mode !== "iqm") fields.set("mode", state.mode);
+  if (state.by) fields.set("by", state.by);
   history.replaceState(null, "", "#" + fields);
+}
+
+// The charts of a quantity are made when it is chosen for the first time.
+function showQuantity() {
+  const charts = (kind) => document.querySelectorAll(`#curves ${kind}[data-quantity]`);
+  const wanted = (element) => element.dataset.quantity === state.by;
+  if (![...charts("div"), ...charts("template")].some(wanted)) state.by = "";
+  if (![...charts("div")].some(wanted)) {
+    const template = [...charts("template")].find(wanted);
+    template.after(template.content.cloneNode(true));
+    template.nextElementSibling.querySelectorAll(".chart").forEach(chart);
+  }
+  for (const element of charts("div")) element.hidden = !wanted(element);
+  quantity.value = state.by;
 }
 
 function show() {
   body.dataset.mode = state.mode;
+  showQuantity();
   for (const group of document.querySelectorAll(".series"))
     group.classList.toggle("hidden", state.hidden.has(group.dataset.series));
   for (const button of document.querySelectorAll("[data-toggle]"))
@@ -122,6 +141,123 @@ function chart(figure) {
   });
 }
 
+// ---- files
+
+// The rules of the page without those for dark screens and for paper.
+function plainRules() {
+  const rules = [...document.styleSheets[0].cssRules].filter((rule) => rule.type === 1);
+  return rules.map((rule) => rule.cssText).join("\n") + "\ntext { font-family: sans-serif; }";
+}
+
+function element(name, attributes, text = "") {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+// A figure as a file of its own, with its title above and its methods below.
+function toSvg(figure) {
+  const svg = figure.querySelector("svg").cloneNode(true);
+  const other = state.mode === "iqm" ? "mean" : "iqm";
+  svg.querySelectorAll(`.guide, .hidden, .mode-${other}`).forEach((unseen) => unseen.remove());
+  // links would lead nowhere from another folder
+  for (const link of svg.querySelectorAll("a")) link.replaceWith(...link.childNodes);
+  const { width, height } = figure.querySelector("svg").viewBox.baseVal;
+  const caption = figure.querySelector("figcaption > span").textContent.trim();
+  const shown = [...svg.querySelectorAll(".series")];
+  const below = height + 18 * shown.length;
+  shown.forEach((series, i) => {
+    const y = height + 18 * i + 8;
+    const line = element("g", { class: "series", style: series.getAttribute("style") });
+    line.append(element("path", { d: `M12 ${y}H36`, class: "line" }));
+    svg.append(line, element("text", { x: 44, y: y + 4 }, series.dataset.series));
+  });
+  svg.prepend(element("rect", { x: 0, y: -24, width, height: below + 24, fill: "#ffffff" }));
+  svg.append(element("text", { x: 8, y: -8 }, caption));
+  svg.prepend(element("style", {}, plainRules()));
+  svg.setAttribute("viewBox", `0 -24 ${width} ${below + 24}`);
+  svg.setAttribute("width", width);
+  svg.setAttribute("height", below + 24);
+  return new XMLSerializer().serializeToString(svg);
+}
+
+function csv(rows) {
+  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
+  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+// Every run at every step; the summary of the seeds in rows of its own ("all").
+function chartRows(data) {
+  const rows = [["method", "seed", "step", "value", "iqm", "iqm_low", "iqm_high", "standard_error"]];
+  for (const [series, mark] of [
+    ...data.series.map((one) => [one, ""]),
+    ...data.unfinished.map((one) => [one, " (not counted)"]),
+  ]) {
+    series.steps.forEach((step, i) => {
+      series.names.forEach((seed, j) =>
+        rows.push([series.label, seed + mark, step, series.seeds[i][j], "", "", "", ""]));
+      if (series.iqm && !mark) {
+        const [mean, error] = series.mean.map((values) => values[i]);
+        rows.push([series.label, "all", step, mean, ...series.iqm.map((v) => v[i]), error]);
+      }
+    });
+  }
+  return rows;
+}
+
+// The middle of every cell of a memory's map that has rows, and the best value there.
+function cellRows(data) {
+  const bytes = Uint8Array.from(atob(data.cells), (letter) => letter.charCodeAt(0));
+  const steps = new DataView(bytes.buffer);
+  const side = Math.sqrt(bytes.length / 2);
+  const [left, right, bottom, top] = data.box;
+  const [low, high] = data.range;
+  const rows = [data.names];
+  for (let i = 0; i < side * side; i++) {
+    const step = steps.getUint16(2 * i, true);
+    if (step === 65535) continue;
+    const x = left + (((i % side) + 0.5) / side) * (right - left);
+    const y = top - ((Math.floor(i / side) + 0.5) / side) * (top - bottom);
+    rows.push([x, y, low + (step / 65534) * (high - low)].map((v) => Number(v.toPrecision(5))));
+  }
+  return rows;
+}
+
+function toCsv(figure) {
+  const data = JSON.parse(figure.querySelector("script").textContent);
+  if (data.series) return csv(chartRows(data));
+  return csv(data.cells ? cellRows(data) : [data.names, ...data.points]);
+}
+
+function tableCsv(table) {
+  const words = (cell) =>
+    cell.querySelector("svg title")?.textContent ??
+    // parts that stand below each other are parts of one text
+    [...(cell.querySelectorAll("div").length ? cell.querySelectorAll("div") : [cell])]
+      .map((part) => part.innerText.trim().replace(/\s+/g, " ")).join("; ");
+  return csv([...table.rows].map((row) => [...row.cells].map(words)));
+}
+
+function download(name, text, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function exportFrom(button) {
+  const kind = button.dataset.export;
+  const table = button.closest(".of-table")?.querySelector("table");
+  const figure = button.closest("figure");
+  const title = table ? table.getAttribute("aria-label") : figure.querySelector("figcaption > span").textContent;
+  const name = title.trim().replace(/[^\w.-]+/g, "-").slice(0, 80);
+  if (table) download(`${name}.csv`, tableCsv(table), "text/csv");
+  else if (kind === "svg") download(`${name}.svg`, toSvg(figure), "image/svg+xml");
+  else download(`${name}.csv`, toCsv(figure), "text/csv");
+}
+
 window.addEventListener("error", (event) => (body.dataset.error = event.message));
 window.addEventListener("hashchange", () => (readAddress(), show()));
 for (const button of document.querySelectorAll("[data-toggle]")) {
@@ -131,6 +267,11 @@ for (const button of document.querySelectorAll("[data-toggle]")) {
 }
 for (const button of document.querySelectorAll("[data-choose]"))
   button.addEventListener("click", () => change(() => (state.mode = button.dataset.choose)));
+quantity.addEventListener("change", () => change(() => (state.by = quantity.value)));
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-export]");
+  if (button) exportFrom(button);
+});
 document.querySelectorAll(".chart").forEach(chart);
 readAddress();
 show();

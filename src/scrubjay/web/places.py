@@ -1,0 +1,77 @@
+"""Which dimensions of a key are the place in a maze, and where its walls are then."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+NUDGE = 0.5  # how far the place is moved to see which dimension of the key follows
+
+
+class Place(NamedTuple):
+    """The place of a task among the dimensions of a key.
+
+    Attributes:
+        axes: The dimensions of the key that are x and y.
+        walls: Line segments x0, y0, x1, y1, in units of the key.
+        ratio: Units of the key along x that are as long as one along y.
+    """
+
+    axes: tuple[int, int]
+    walls: list[list[float]]
+    ratio: float
+
+
+def find_place(agent: Any, seen: dict[str, Any]) -> Place | None:
+    """The place in the key, for a task whose observation begins with its position.
+
+    Each coordinate must move one dimension of the key, and in proportion.
+
+    Args:
+        agent: The agent, whose embedding makes the key.
+        seen: A first "observation" of the task, with "position" and "walls" if it has them.
+
+    Returns:
+        The place, None if the key does not show it.
+    """
+    observation, position = seen.get("observation"), seen.get("position")
+    if position is None or not isinstance(observation, np.ndarray) or observation.ndim != 1:
+        return None
+    if not hasattr(agent, "embedding") or not agent.embedding.ready:
+        return None
+    start = observation.astype(np.float64)
+    if len(start) < 2 or not np.allclose(start[:2], position):
+        return None
+    found = [_moved(agent, start, i) for i in range(2)]
+    if None in found or found[0][0] == found[1][0]:
+        return None
+    (x, x_scale), (y, y_scale) = found
+    key = _key(agent, start)
+    shift = [key[x] - x_scale * start[0], key[y] - y_scale * start[1]]
+    scale = [x_scale, y_scale]
+    walls = [
+        [float(shift[i % 2] + scale[i % 2] * end) for i, end in enumerate(wall)]
+        for wall in seen.get("walls", [])
+    ]
+    return Place((x, y), walls, abs(x_scale / y_scale))
+
+
+def _moved(agent: Any, start: Floats, coordinate: int) -> Any:
+    """The dimension of the key that follows a coordinate, and by how much; None if several do."""
+    nudge = np.zeros(len(start))
+    nudge[coordinate] = NUDGE
+    once = _key(agent, start + nudge) - _key(agent, start)
+    twice = _key(agent, start + 2 * nudge) - _key(agent, start)
+    changed = np.flatnonzero(np.abs(once) > 1e-9)
+    if len(changed) != 1 or not np.allclose(twice, 2 * once):
+        return None
+    return int(changed[0]), float(once[changed[0]] / NUDGE)
+
+
+def _key(agent: Any, observation: Floats) -> Floats:
+    vector, key = np.empty(agent.flattener.size), np.empty(agent.embedding.key_dim)
+    agent.flattener.into(observation, vector)
+    agent.embedding.embed(vector, key)
+    return key

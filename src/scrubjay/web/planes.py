@@ -1,0 +1,199 @@
+"""The rows of a memory as points of a plane, and the numbers that colour them."""
+
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scrubjay.memory import EpisodicMemory
+
+Singles = npt.NDArray[np.float32]
+
+MOST_POINTS = 100_000  # drawn; of larger memories a random sample
+N_NEAREST = 5  # the row whose distance tells how dense a place is
+SLICE_SECONDS = 0.02  # of the density at a time, so that requests are answered meanwhile
+MOST_COMPONENTS = 3
+
+
+class Principal(NamedTuple):
+    """The directions in which keys vary most.
+
+    Attributes:
+        mean: (D,): the mean key.
+        directions: (D, m): the directions, the first one first.
+        shares: (m,): the share of the variance along each.
+    """
+
+    mean: npt.NDArray[np.float64]
+    directions: npt.NDArray[np.float64]
+    shares: npt.NDArray[np.float64]
+
+
+class Plane:
+    """The rows of one memory as points.
+
+    Args:
+        memory: The memory.
+    """
+
+    def __init__(self, memory: EpisodicMemory) -> None:
+        self.memory = memory
+        n = len(memory)
+        chosen = np.arange(n)
+        if n > MOST_POINTS:
+            chosen = np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False))
+        self.rows = chosen
+        self._principal: Principal | None = None
+        self.density = Density(memory, self.rows)
+
+    @property
+    def principal(self) -> Principal:
+        """The directions in which the drawn keys vary most."""
+        if self._principal is None:
+            keys = self.memory.keys[self.rows].astype(np.float64)
+            mean = keys.mean(axis=0)
+            variances, directions = np.linalg.eigh((keys - mean).T @ (keys - mean) / len(keys))
+            largest = np.argsort(variances)[::-1][:MOST_COMPONENTS]
+            shares = variances[largest] / max(float(variances.sum()), 1e-300)
+            self._principal = Principal(mean, directions[:, largest], shares)
+        return self._principal
+
+    def axes(self) -> list[str]:
+        """The names of all axes.
+
+        Returns:
+            The dimensions of the key, the principal components, the action and the value.
+        """
+        names = [f"key {i + 1}" for i in range(self.memory.key_dim)]
+        if self.memory.key_dim > 2 and len(self.memory):
+            shares = self.principal.shares
+            names += [f"component {i + 1} ({share:.0%})" for i, share in enumerate(shares)]
+        actions = self.memory.columns.get("action")
+        n_actions = 0 if actions is None else int(np.prod(actions.shape[1:]))
+        names += ["action" if n_actions == 1 else f"action {i + 1}" for i in range(n_actions)]
+        return [*names, "value"]
+
+    def default_axes(self) -> tuple[int, int]:
+        """The two dimensions of the key that vary most; a single one with the action or value.
+
+        Returns:
+            Their indices in `axes`.
+        """
+        if self.memory.key_dim == 1:
+            return 0, 1
+        if not len(self.memory):
+            return 0, 1
+        spread = self.memory.keys[self.rows].astype(np.float64).var(axis=0)
+        x, y = sorted(np.argsort(-spread, kind="stable")[:2])
+        return int(x), int(y)
+
+    def along(self, axis: int) -> Singles:
+        """Where the drawn rows are along an axis.
+
+        Args:
+            axis: The index of the axis.
+
+        Returns:
+            (n,): a coordinate for each drawn row.
+        """
+        return self.coordinates(axis, self.rows)
+
+    def coordinates(self, axis: int, rows: npt.NDArray[np.int64]) -> Singles:
+        """Where rows are along an axis.
+
+        Args:
+            axis: The index of the axis.
+            rows: The rows.
+
+        Returns:
+            Their coordinates.
+        """
+        located = self.locate(axis, self.memory.keys[rows])
+        if located is not None:
+            return located
+        later = axis - (len(self.axes()) - 1)
+        if later == 0:
+            return self.memory.values[rows]
+        actions = self.memory.columns["action"].reshape(len(self.memory), -1)
+        found: Singles = actions[rows, later].astype(np.float32)
+        return found
+
+    def locate(self, axis: int, keys: npt.NDArray[Any]) -> Singles | None:
+        """Where states are along an axis.
+
+        Args:
+            axis: The index of the axis.
+            keys: (n, D): the states' keys.
+
+        Returns:
+            Their coordinates; None for an axis that only rows have.
+        """
+        dim = self.memory.key_dim
+        if axis < dim:
+            return np.ascontiguousarray(keys[:, axis], np.float32)
+        if dim > 2 and axis < dim + len(self.principal.shares):
+            mean, directions, _ = self.principal
+            along: Singles = ((keys - mean) @ directions[:, axis - dim]).astype(np.float32)
+            return along
+        return None
+
+    def colors(self, by: str) -> tuple[Singles, float]:
+        """The numbers that colour the drawn rows.
+
+        Args:
+            by: "value", "age" or "density".
+
+        Returns:
+            A number for each drawn row, NaN if it is not known yet, and the share that is known.
+        """
+        if by == "value":
+            return self.memory.values[self.rows], 1.0
+        if by == "age":
+            age = self.memory.clock - self.memory.stamps[self.rows]
+            return age.astype(np.float32), 1.0
+        return self.density.known()
+
+
+class Density:
+    """The distance from each drawn row to the fifth nearest other one, measured in the background.
+
+    Args:
+        memory: The memory.
+        rows: The drawn rows.
+    """
+
+    def __init__(self, memory: EpisodicMemory, rows: npt.NDArray[np.int64]) -> None:
+        self._memory, self._rows = memory, rows
+        self._distances = np.full(len(rows), np.nan, np.float32)
+        self._done = 0
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def known(self) -> tuple[Singles, float]:
+        """What has been measured so far; the first call starts the measurement.
+
+        Returns:
+            A distance for each row, NaN if it is not known yet, and the share that is known.
+        """
+        with self._lock:
+            if self._thread is None and len(self._rows):
+                self._thread = threading.Thread(target=self._measure, daemon=True)
+                self._thread.start()
+        return self._distances, self._done / max(len(self._rows), 1)
+
+    def _measure(self) -> None:
+        size = 16
+        # at random, so that what is known early lies everywhere
+        order = np.random.default_rng(0).permutation(len(self._rows))
+        k = min(N_NEAREST + 1, len(self._memory))  # the row itself is its own nearest
+        while self._done < len(order):
+            part = order[self._done : self._done + size]
+            begun = time.perf_counter()
+            _, distances = self._memory.neighbors(self._memory.keys[self._rows[part]], k)
+            self._distances[part] = distances[:, -1]
+            self._done += len(part)
+            seconds = time.perf_counter() - begun
+            size = 2 * size if seconds < SLICE_SECONDS / 2 else max(size // 2, 1)
+            time.sleep(seconds / 4)

@@ -1,0 +1,303 @@
+"""What the page is told, compared with the memory and the agent themselves."""
+
+import argparse
+import json
+import math
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+
+from scrubjay import CECPlus, EpisodicMemory
+from scrubjay.agents import MemoryAgent, Spaces
+from scrubjay.cli.inspect_web import open_source
+from scrubjay.cli.main import CommandError, build_parser, main
+from scrubjay.embedding import FrozenNormalizer, RandomProjection
+from scrubjay.web import planes
+from scrubjay.web.answers import Answers, BadQuestion, as_json
+from scrubjay.web.episodes import Episode, Followed, broken_promises
+from scrubjay.web.places import find_place
+from scrubjay.web.planes import Plane
+from scrubjay.web.source import Source
+
+HERE = {"checkpoint": "2", "memory": "0", "x": "0", "y": "1"}
+
+
+def arguments(*words) -> argparse.Namespace:
+    words = ["inspect", *map(str, words), "--web"]
+    return build_parser("inspect", words).parse_args(words)
+
+
+@pytest.fixture(scope="module")
+def answers(finished):
+    made = Answers(open_source(arguments(finished)))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def agent(finished):
+    return MemoryAgent.load(finished / "checkpoints" / "last.scrub")
+
+
+def until(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.02)
+
+
+# -- the run and the map ---------------------------------------------------------------------------
+
+
+def test_checkpoints_are_in_the_order_of_their_steps(answers):
+    about = answers.about({})
+    assert about["checkpoints"] == ["step-1000", "step-2000", "last"]
+    assert (about["shown"], about["method"], about["no_replay"]) == (2, "cec-plus", "")
+    sizes = [answers.memories({"checkpoint": str(i)})["memories"][0]["rows"] for i in range(3)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[2]
+
+
+def test_the_map_is_the_memory(answers, agent):
+    memory, n = agent.memory, len(agent.memory)
+    cloud = answers.cloud(HERE)
+    x, y = np.frombuffer(cloud, np.float32, 2 * n).reshape(2, n)
+    assert np.array_equal(x, memory.keys[:, 0])
+    assert np.array_equal(y, memory.columns["action"][:, 0])
+    assert np.array_equal(np.frombuffer(cloud, np.int32, offset=8 * n), np.arange(n))
+
+
+def test_colours_are_the_memory_s_numbers(answers, agent):
+    memory = agent.memory
+
+    def colors(by):
+        found = np.frombuffer(answers.colors({**HERE, "by": by}), np.float32)
+        return found[0], found[1:]
+
+    assert np.array_equal(colors("value")[1], memory.values)
+    assert np.array_equal(colors("age")[1], memory.clock - memory.stamps)
+    until(lambda: colors("density")[0] == 1)
+    distances = np.abs(memory.keys[:, None, 0].astype(float) - memory.keys[None, :, 0])
+    assert np.allclose(colors("density")[1], np.sort(distances, axis=1)[:, 5])
+
+
+def test_a_large_memory_is_sampled_for_drawing(monkeypatch):
+    monkeypatch.setattr(planes, "MOST_POINTS", 50)
+    memory = EpisodicMemory(2, capacity=200)
+    keys = np.random.default_rng(0).normal(size=(200, 2))
+    memory.write_many(keys, np.zeros(200), action=np.zeros((200, 2)))
+    plane = Plane(memory)
+    assert len(plane.rows) == len(set(plane.rows)) == 50
+    assert np.array_equal(plane.along(0), memory.keys[plane.rows, 0])
+
+
+def test_the_axes_vary_most_and_principal_components_are_numpy_s():
+    rng = np.random.default_rng(1)
+    memory = EpisodicMemory(4, capacity=300, columns={})
+    keys = rng.normal(size=(300, 4)) * [1, 5, 0.1, 3]
+    memory.write_many(keys, np.zeros(300))
+    plane = Plane(memory)
+    assert plane.default_axes() == (1, 3)
+    assert plane.axes()[-1] == "value"
+    assert plane.axes()[4].startswith("component 1")
+    single = memory.keys.astype(float)
+    left, sizes, _ = np.linalg.svd(single - single.mean(axis=0))
+    for component in range(2):
+        found, expected = plane.along(4 + component), left[:, component] * sizes[component]
+        assert np.allclose(np.abs(found), np.abs(expected), atol=1e-4)
+
+
+def test_the_place_in_a_maze_is_found_through_the_embedding():
+    box = gymnasium.spaces.Box(-9, 9, (3,), np.float64)
+    spaces = Spaces(box, gymnasium.spaces.Box(-1, 1, (2,), np.float32))
+    agent = CECPlus(spaces, embedding=FrozenNormalizer(3), seed=0)
+    for vector in np.random.default_rng(0).normal(size=(3, 3)) * [2, 4, 1]:
+        agent.embedding.observe(vector, np.empty(3))
+    agent.embedding.end_episode()
+    seen = {"observation": np.array([1.0, 2.0, 0.5]), "position": (1.0, 2.0)}
+    place = find_place(agent, {**seen, "walls": [[0.0, 1.0, 4.0, 1.0]]})
+    keys = agent.embedding.embed_batch(np.array([[0.0, 1.0, 0.0], [4.0, 1.0, 0.0]]))
+    assert place.axes == (0, 1)
+    assert np.allclose(place.walls, [[*keys[0, :2], *keys[1, :2]]])
+    # an observation that does not begin with the place, and a key that mixes everything
+    assert find_place(agent, {**seen, "position": (2.0, 1.0)}) is None
+    mixed = CECPlus(spaces, embedding=RandomProjection(2), seed=0)
+    assert find_place(mixed, seen) is None
+
+
+# -- one state -------------------------------------------------------------------------------------
+
+
+def test_a_row_is_explained_as_the_agent_does(answers, agent):
+    for row in (0, len(agent.memory) - 1):
+        found = answers.explain({**HERE, "row": str(row)})
+        expected = agent.explain_key(agent.memory.keys[row].astype(float))
+        assert found["action"] == [float(x) for x in agent.codec.decode(expected.action)]
+        assert found["followed"] == expected.followed
+        assert found["at"] == [agent.memory.keys[row, 0], agent.memory.columns["action"][row, 0]]
+        for told, neighbor in zip(found["neighbors"], expected.neighbors, strict=True):
+            assert told["row"] == neighbor.row
+            assert told["trust"] == neighbor.trust
+            assert told["probability"] == neighbor.probability
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({**HERE, "checkpoint": "3"}, "expected checkpoint to be a whole number below 3, got '3'"),
+        ({**HERE, "checkpoint": "../last"}, "expected checkpoint"),
+        ({**HERE, "memory": "1"}, "expected memory"),
+        ({**HERE, "x": "-1"}, "expected x"),
+        ({**HERE, "y": "\u0661"}, "expected y"),
+        ({**HERE, "row": "999999999"}, "expected row"),
+        ({**HERE, "row": "9" * 500}, "expected row"),
+        (HERE, "expected row"),
+    ],
+)
+def test_questions_out_of_range_are_refused(answers, question, words):
+    with pytest.raises(BadQuestion, match=words.replace("'", ".")):
+        answers.explain(question)
+
+
+def test_json_has_no_infinite_numbers():
+    assert json.loads(as_json({"a": [math.nan, 1.5], "b": math.inf})) == {
+        "a": [None, 1.5],
+        "b": None,
+    }
+
+
+# -- episodes --------------------------------------------------------------------------------------
+
+
+def test_a_replayed_episode_is_the_greedy_one(answers, agent):
+    question = {**HERE, "episode": "1"}
+    until(lambda: answers.replay(question)["done"])
+    found = answers.replay(question)
+    assert found["error"] == ""
+    env = answers.source.make_env()
+    from scrubjay.training.evaluation import Evaluator
+
+    records = Evaluator(env, 2, answers.source.seed).run(agent, 0)
+    assert (found["steps"], found["total"]) == (records[1].length, records[1].total_reward)
+    assert found["frames"] == found["steps"] + 1
+    assert answers.frame({**question, "step": "0"}).startswith(b"\x89PNG")
+    assert len(answers.replay({**question, "since": "3"})["new"]) == found["steps"] - 3
+    state = answers.explain({**question, "step": "2"})
+    assert state["action"] == found["new"][2]["action"]
+    assert state["neighbors"][state["followed"]]["row"] == found["new"][2]["followed"]["row"]
+    kept = agent.plain_returns(np.array([step["reward"] for step in found["new"]]), True)
+    assert np.allclose(found["kept"], kept)
+    env.close()
+
+
+def test_the_path_is_where_the_states_are(answers):
+    question = {**HERE, "episode": "1"}
+    until(lambda: answers.replay(question)["done"])
+    assert answers.path(question) == b""  # a state has no place along the action
+    found = np.frombuffer(answers.path({**question, "y": "0"}), np.float32)
+    assert len(found) == 2 * answers.replay(question)["steps"]
+
+
+def test_promises_are_compared_with_what_followed():
+    def episode(number, values, kept):
+        played = Episode(number, filmed=False)
+        played.followed = [
+            None if v is None else Followed("memory", row, v, 0.5, 0.9)
+            for row, v in enumerate(values)
+        ]
+        played.kept = kept
+        return played
+
+    episodes = [
+        episode(0, [1.0, None, 0.5], [0.2, 0.3, 0.5]),
+        episode(1, [1.0, 0.7], [0.6, 0.65]),
+    ]
+    rows = broken_promises(episodes, value_range=1.0)
+    assert [row["row"] for row in rows] == [0, 1, 2]
+    assert [row["gap"] for row in rows] == pytest.approx([0.6, 0.05, 0.0])
+    assert [row["broken"] for row in rows] == [True, False, False]
+    assert (rows[0]["times"], rows[0]["episode"], rows[0]["step"]) == (2, 0, 0)
+
+
+def test_a_row_that_lies_is_found(finished):
+    """One row of a good memory is made to promise ten times what it can keep."""
+    agent = MemoryAgent.load(finished / "checkpoints" / "last.scrub")
+    source = open_source(arguments(finished))
+    env = source.make_env()
+    observation, _ = env.reset(seed=0)
+    liar = agent.explain(observation).neighbors[agent.explain(observation).followed].row
+    agent.memory.set_values([liar], [10.0])
+    agent.memory_changed()
+    made = Answers(Source("a", "GrowingTree", ("last",), 0, lambda _: agent, source.make_env))
+    question = {"checkpoint": "0", "episodes": "3"}
+    until(lambda: made.promises(question)["done"] == 3)
+    found = made.promises(question)
+    made.close()
+    env.close()
+    assert found["error"] == ""
+    assert found["rows"][0]["row"] == liar
+    assert found["rows"][0]["gap"] > 8
+    assert found["n_broken"] >= 1
+
+
+# -- what can be shown -----------------------------------------------------------------------------
+
+
+def test_a_file_with_only_a_memory_has_a_map_and_no_replay(tmp_path):
+    memory = EpisodicMemory(2, capacity=10)
+    memory.write_many(np.eye(2), [1.0, 2.0], action=np.zeros((2, 2)))
+    memory.save(tmp_path / "rows.scrub")
+    made = Answers(open_source(arguments(tmp_path / "rows.scrub")))
+    assert made.no_replay.startswith("the file has a memory and no agent")
+    found = made.explain({"checkpoint": "0", "x": "0", "y": "1", "row": "0"})
+    assert [row["row"] for row in found["neighbors"]] == [0, 1]
+    with pytest.raises(BadQuestion, match="no agent"):
+        made.replay({"checkpoint": "0", "episode": "0"})
+    made.close()
+
+
+def test_a_saved_agent_needs_its_task_for_a_replay(finished, tmp_path):
+    path = tmp_path / "agent.scrub"
+    MemoryAgent.load(finished / "checkpoints" / "last.scrub").save(path)
+    made = Answers(open_source(arguments(path)))
+    assert "name it too: scrubjay inspect" in made.no_replay
+    made.close()
+    made = Answers(open_source(arguments(path, "GrowingTree")))
+    assert made.no_replay == ""
+    made.close()
+
+
+def test_a_module_is_imported_only_if_it_is_trusted(finished, tmp_path, monkeypatch):
+    import shutil
+
+    folder = shutil.copytree(finished, tmp_path / "run")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "task": "evil_module:Env"}))
+    (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    made = Answers(open_source(arguments(folder)))
+    assert "--trust-module" in made.no_replay
+    made.close()
+
+
+def test_a_method_without_a_memory_gets_a_message(tmp_path):
+    class Nothing:
+        name, memories, suffix = "sac", {}, ".zip"
+
+    import scrubjay.cli.inspect_web as module
+
+    with pytest.MonkeyPatch.context() as patch:
+        subject = argparse.Namespace(agent=Nothing(), config=None, name="x")
+        patch.setattr(module, "open_subject", lambda *_, **__: subject)
+        with pytest.raises(CommandError, match="sac keeps no episodic memory"):
+            open_source(arguments(tmp_path))
+
+
+def test_a_missing_extra_is_named_before_anything_is_opened(monkeypatch, tmp_path, capsys):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["inspect", str(tmp_path / "nothing"), "--web"]) == 1
+    assert 'pip install "scrubjay[web]"' in capsys.readouterr().err
