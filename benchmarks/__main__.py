@@ -10,6 +10,7 @@ MODULES = (
     ("memory.soak",),
     ("agent.overhead",),
     ("agent.lanes",),
+    ("agent.batched",),
     ("agent.plus_overhead",),
     ("agent.elsewhere",),
     ("agent.growing_tree",),
@@ -18,6 +19,11 @@ MODULES = (
     ("agent.learning", "PointUMaze", "100000"),
     ("agent.learning", "SafexpCarGoal", "30000"),
     ("agent.published",),
+    ("scale.collectors",),
+    ("scale.collectors", "--learning"),
+    ("scale.constants",),
+    ("scale.sweep", "local"),
+    ("scale.sweep", "ray"),
 )
 
 

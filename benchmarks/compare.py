@@ -6,7 +6,8 @@
 Each version runs in a process of its own, and the two take turns, so that whatever else the machine
 does disturbs both alike. Times are those of the processor. A ratio below 1 means that this version
 is faster; its interval is a 95% bootstrap interval of the median over the rounds. The scenarios
-use public names only, so that they run on both versions. Writes results/<name>.json.
+use public names only, so that they run on both versions. Writes results/<name>.json; scenarios that
+`--only` leaves out keep their stored rows. Each row has the time at which it was measured.
 """
 
 import argparse
@@ -354,6 +355,13 @@ def one_round(base: Path, this: Path, scenario: str, repeats: int) -> Any:
     return times
 
 
+def merged(path: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The stored rows, each replaced by a new one of the same scenario if there is one."""
+    stored = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
+    by_name = {row["scenario"]: row for row in (*stored, *rows)}
+    return [by_name[name] for name in SCENARIOS if name in by_name]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base", nargs="?", type=Path, help="the other version's src folder")
@@ -368,7 +376,7 @@ def main() -> None:
         return
     if options.base is None or not (options.base / "scrubjay").is_dir():
         parser.error(f"expected a folder that contains the package scrubjay, got {options.base}")
-    from benchmarks.common import write_results
+    from benchmarks.common import RESULTS, now, write_results
 
     this, rows = Path(__file__).resolve().parent.parent / "src", []
     for scenario in SCENARIOS:
@@ -377,13 +385,13 @@ def main() -> None:
                 compare(options.base.resolve(), this, scenario, options.rounds, options.repeats)
             )
             row = rows[-1]
+            row["when"] = now()
             print(
                 f"{scenario:48} {row['base_us']:8.2f} -> {row['this_us']:8.2f} us  "
                 f"x {row['ratio']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]",
                 flush=True,
             )
-    if not options.only:
-        write_results(options.name, rows)
+    write_results(options.name, merged(RESULTS / f"{options.name}.json", rows))
 
 
 if __name__ == "__main__":

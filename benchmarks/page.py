@@ -180,6 +180,39 @@ def lanes(results: Any) -> str:
     )
 
 
+def batched(results: Any) -> str:
+    names = {
+        "lanes": "lanes", "threads": "threads", "rows": "rows",
+        "deciding, us for each lane": "deciding_us", "all, us for each lane": "us_per_lane_step",
+        "lane-steps a second": "lane_steps_per_second",
+    }  # fmt: skip
+    targets = results["targets"]
+    return (
+        "CEC on `BatchedPointMaze`: deciding alone, and training with environment, recording, "
+        f"writing and log. Targets with 1,024 lanes: {targets['deciding_us']} us and "
+        f"{targets['lane_steps_per_second']:,} lane-steps a second.\n\n"
+        + columns(results["rows"], names)
+    )
+
+
+def gpu(results: Any) -> str:
+    names = {
+        "keys": "keys", "rows": "rows", "queries": "queries", "ms": "median_ms",
+        "target": "target_ms", "plain torch ms": "plain_torch_ms", "queries checked": "checked",
+    }  # fmt: skip
+    adding = results["adding"]
+    return (
+        f'`index="torch"` on one {results["device"]}, torch {results["torch"]}: milliseconds of '
+        f"`query` for the {results['k']} nearest of rows with {results['dim']} numbers, NumPy "
+        "arrays in and out, transfers included. Plain torch is a float32 product and `topk`, not "
+        "exact in the last bits. Checked queries have the answers of the processor, bit for bit. "
+        "The game's keys are random projections of its different states, in the order of play. "
+        f"Writing a row at 10^6 rows, in episodes of 500 with a search after each, "
+        f"takes {adding['episodes_of_500_us']} us, sending it to the device included (target: 20)."
+        "\n\n" + columns(results["results"], names)
+    )
+
+
 def against(results: Any) -> str:
     rows = [
         [
@@ -196,6 +229,65 @@ def against(results: Any) -> str:
     )
 
 
+def collectors(results: Any) -> str:
+    names = {
+        "task": "task", "agent": "agent", "": "way", "steps a second": "steps_per_second",
+        "ratio": "ratio", "two separate runs": "ceiling", "staleness": "staleness", "rows": "rows",
+        "start-up s": "start_seconds", "collector us": "collector_us", "writer us": "writer_us",
+        "one writer feeds": "feeds",
+    }  # fmt: skip
+    return (
+        "Two collectors and a writer on two cores, against one process; medians, start-up apart. "
+        "Two separate runs at a time, against one, are the most that these cores give. Processor "
+        "time of a step in a collector and in the writer, and the quotient of the two: how many "
+        "collectors one writer feeds. Targets of free-running collectors: 1.7 times on "
+        "SafexpCarGoal, 1.4 times on PointUMaze. Both are missed: a step takes a collector more "
+        "processor time than one process needs for the whole step; why is not known yet.\n\n"
+        + columns(results, names)
+    )
+
+
+def collected_learning(results: Any) -> str:
+    rows = [
+        [way, f"{found['mean']:.3f} ± {found['standard_error']:.3f}", found["staleness"]]
+        for way, found in results["ways"].items()
+    ]
+    return (
+        f"{results['task']}, {results['agent']}, {results['steps']:,} steps: mean success of all "
+        "greedy evaluations (5 episodes every 1,000 steps), mean and standard error over "
+        f"{len(next(iter(results['ways'].values()))['success'])} seeds. The machine was busy, "
+        "which makes free-running collectors staler.\n\n"
+        + table(["", "success", "staleness"], rows)
+    )
+
+
+def scaled_sweep(results: Any) -> str:
+    one = results["one_at_a_time"]
+    rows = [["one at a time", one, 1.0, None]]
+    rows += [["two at a time, local", results["local"], one / results["local"], None]]
+    if "ray" in results:
+        rows += [["two at a time, Ray", results["ray"], one / results["ray"], results["ray_start"]]]
+    return (
+        f"{results['runs']} runs of CEC on PointUMaze, {results['steps']:,} steps each, every run "
+        "a process of its own. Target: 1.8 times.\n\n"
+        + table(["", "seconds", "ratio", "start of Ray s"], rows)
+    )
+
+
+def constants(results: Any) -> str:
+    names = {
+        "task": "task", "dimension": "dim", "environment us": "step_us", "write us": "write_us",
+        "publish us": "publish_us", "receive us": "receive_us", "send us": "send_us",
+        "bytes sent": "change_bytes", "bytes received": "episode_bytes",
+        "bytes in shared memory": "shared_bytes",
+    }  # fmt: skip
+    return (
+        "Of one row, in a memory of 10^5 rows: what the writer does with it, and its bytes; "
+        "publishing counts both shared copies, sending is to one collector on Ray.\n\n"
+        + columns(results, names)
+    )
+
+
 SECTIONS = (
     ("Against 0.1.0", "against_0_1_0", "benchmarks.compare", against),
     ("Calls", "memory_calls", "benchmarks.memory.calls", calls),
@@ -204,6 +296,8 @@ SECTIONS = (
     ("Soak", "memory_soak", "benchmarks.memory.soak", soak),
     ("Agent and loop", "agent_overhead", "benchmarks.agent.overhead", overhead),
     ("Lanes of a vector environment", "agent_lanes", "benchmarks.agent.lanes", lanes),
+    ("Thousands of lanes", "agent_batched", "benchmarks.agent.batched", batched),
+    ("Rows on a GPU", "memory_gpu", "benchmarks.memory.gpu", gpu),
     ("cec-plus against the paper's rule", "agent_plus_overhead",
      "benchmarks.agent.plus_overhead", plus_overhead),
     ("cec-plus elsewhere", "agent_elsewhere", "benchmarks.agent.elsewhere", elsewhere),
@@ -212,6 +306,11 @@ SECTIONS = (
     ("PointUMaze", "learning_PointUMaze", "benchmarks.agent.learning PointUMaze 100000", learning),
     ("SafexpCarGoal", "learning_SafexpCarGoal", "benchmarks.agent.learning SafexpCarGoal 30000",
      learning),
+    ("Collectors", "scale_collectors", "benchmarks.scale.collectors", collectors),
+    ("What collectors learn", "scale_learning", "benchmarks.scale.collectors --learning",
+     collected_learning),
+    ("A row for the writer", "scale_constants", "benchmarks.scale.constants", constants),
+    ("Sweeps", "scale_sweep", "benchmarks.scale.sweep", scaled_sweep),
     ("Mazes", "envs_maze", "benchmarks.envs.maze", tasks),
     ("Safexp", "envs_safexp", "benchmarks.envs.safexp", tasks),
 )  # fmt: skip

@@ -4,9 +4,11 @@
 
 The keys are random projections of a stream of pictures with moving sprites, or the rows of an .npy
 file (for example projections of frames of an Atari game) to whose first numbers `--dims` refers.
-Queries are later keys of the same stream. All use one thread; scan and faiss take turns, 20 queries
-at a time, so that other load on the machine affects both. With `--turn 1` each query finds the
-cache full of the other's data. Scan and tree must agree exactly.
+`python -m benchmarks.memory.atari_keys FILE` writes such a file. Queries are later keys of the same
+stream. All use one thread. Scan and faiss take turns, query by query, so that other load on the
+machine affects both, and each finds the cache full of the other's data, as in an agent whose
+emulator and embedding run between two searches; `--turn 20` leaves each its own data in the cache.
+Scan and tree must agree exactly.
 """
 
 import argparse
@@ -109,7 +111,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--keys", help="an .npy file with one key in each row")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--turn", type=int, default=20, help="queries before the other's turn")
+    parser.add_argument("--turn", type=int, default=1, help="queries before the other's turn")
     options = parser.parse_args()
     faiss.omp_set_num_threads(1)
     if options.keys:
@@ -128,6 +130,7 @@ def main() -> None:
     decision = one_decision(stream, queries, options.repeats)
     print(decision)
     results = {
+        "turn": options.turn,
         "keys": Path(options.keys).name if options.keys else "pictures",
         "faiss-cpu": version("faiss-cpu"),
     }

@@ -23,8 +23,8 @@ def workspace_of(tmp_path, agents=("cec-plus",), **budget):
 
 def test_the_study_has_all_tasks_arms_and_seeds(tmp_path):
     configs = ablation.plan(workspace_of(tmp_path))
-    n_arms = len(ablation.ARMS) - 1  # one is for FetchReach alone
-    assert len(configs) == 10 * (8 * n_arms + 1)
+    n_arms = len(ablation.ARMS) - 2  # two are for FetchReach alone
+    assert len(configs) == 10 * (8 * n_arms + 2)
     assert {config.seed for config in configs} == set(range(20, 30))  # fresh ones
     for case in ablation.CASES:
         assert case.steps == case.target_step * (1 if case.metric == "return" else 2)

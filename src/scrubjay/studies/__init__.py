@@ -16,7 +16,11 @@ EXPERIMENTS = {
     "causes": ("causes", "what makes CEC differ from the published figures, cause by cause"),
     "ablation": ("ablation", "cec-plus, each of its parts taken away, and the paper's rule"),
     "plus": ("plus", "cec-plus to the end of its targets, and in noise"),
+    "suite": ("suite", "25 sparse tasks: cec-plus without settings against networks"),
+    "parts": ("parts", "cec-plus with and without noise test, hindsight, planning, discovery"),
     "speed": ("speed", "success against training time on PointUMaze"),
+    "minatar": ("minatar", "MFEC, CECPlus and DQN on MinAtar and a grid"),
+    "atari": ("atari", "MFEC on three Atari games, against published scores"),
     "comparison": ("comparison", "the paper's values and ours at 30k, 50k, 100k"),
 }
 ALL = "all"

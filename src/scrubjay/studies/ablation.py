@@ -68,6 +68,10 @@ ARMS = (
     Arm("nearest, not best", {"detour_cost": None}),
     Arm("no stitching", {"stitching": False}),
     Arm("no correction", {"correction": 0.0}),
+    Arm("all dimensions count", {"measure_keys": False}),
+    Arm("no hindsight", {"hindsight": 0}, tasks=("SparseFetchReach",)),
+    Arm("no planning", {"planning": 0.0}),
+    Arm("no discovery", {"discovery": False}),
     PAPER,
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from scrubjay.figures.layout import check_plots
 from scrubjay.runs.config import RunConfig
+from scrubjay.runs.launchers import Launcher
 from scrubjay.runs.sweep import SweepResult, sweep
 from scrubjay.studies import ALL, EXPERIMENTS, WITHOUT_FIGURES
 from scrubjay.studies.shared.methods import METHODS
@@ -32,13 +33,19 @@ def check_agents(agents: tuple[str, ...]) -> None:
             raise ValueError(f"expected the name of an agent, got {name!r}; {hint}")
 
 
-def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> SweepResult:
+def reproduce(
+    name: str,
+    workspace: Workspace,
+    jobs: int | None = None,
+    launcher: Launcher | None = None,
+) -> SweepResult:
     """Run what is missing, then write every result of this name (or of all).
 
     Args:
         name: A figure, table or study, or "all".
         workspace: Where its runs and results are, and which methods may be run.
         jobs: Processes at a time; one for each core if not given.
+        launcher: Where the runs are worked on; this machine if not given.
 
     Returns:
         How many runs are done, and which failed.
@@ -58,7 +65,7 @@ def reproduce(name: str, workspace: Workspace, jobs: int | None = None) -> Sweep
         plans.setdefault(_root(module, workspace), []).extend(module.plan(workspace))
     outcome = SweepResult(0)
     for root, configs in plans.items():
-        part = sweep(configs, root, jobs=jobs, command=workspace.command)
+        part = sweep(configs, root, jobs=jobs, command=workspace.command, launcher=launcher)
         outcome = SweepResult(outcome.n_done + part.n_done, {**outcome.failed, **part.failed})
     for each, module in modules.items():
         _make(each, module, workspace, alone=name != ALL)

@@ -13,6 +13,12 @@ SAFEXP = ("SafexpPointGoal", "SafexpCarGoal")
 NAVIGATION = (*MAZES, *SAFEXP)
 PAPER_TASKS = ("GrowingTree", "SparseMountainCar", *NAVIGATION, "SparseFetchReach")
 PAPER_METHODS = ("cec", "sac", "emac")
+# Tasks with discrete actions, which have studies of their own.
+GAMES = tuple(
+    task.name
+    for task in TASKS
+    if task.extra in ("atari", "minatar") or task.name == "FourRoomsGrid"
+)
 CAPACITIES = (1_000, 3_000, 10_000)
 
 PAPER_STEPS, PAPER_SEEDS = 100_000, (0, 1, 2, 3, 4)
@@ -77,12 +83,16 @@ METHODS = {
     "cec-plus": Method("CECPlus", "cec-plus", "default", eval_freq=500),
     "sac": Method("SAC", "sac", "paper"),
     "emac": Method("EMAC", "emac", "paper"),
+    "mfec": Method("MFEC", "mfec", "default", tasks=GAMES),
+    "dqn": Method("DQN", "dqn", "default", tasks=GAMES),
     "cec-noisy-start": Method(
         "CEC, noisy start", "cec", "paper", task_options={"start_noise": True}, tasks=SAFEXP
     ),
     "sac-defaults": Method("SAC, SB3's defaults", "sac", "defaults"),
     "sac-small-entropy": Method("SAC, small entropy", "sac", "small-entropy"),
     "sac-her": Method("SAC with HER", "sac", "her", tasks=("SparseFetchReach",)),
+    "crossq": Method("CrossQ, small entropy", "crossq", "small-entropy"),
+    "tqc": Method("TQC, small entropy", "tqc", "small-entropy"),
     "cec-published": Method("CEC, published settings", "cec", "published"),
     "cec-literal": Method("CEC, literal text", "cec", "literal"),
     "cec-stale": Method("CEC, stale index", "cec-stale", "paper"),

@@ -13,6 +13,7 @@ from scrubjay.analysis.curves import curves_of
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.results import Table
 from scrubjay.figures.curves import learning_curves
+from scrubjay.registry import agent_spec
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
 from scrubjay.studies.shared.methods import SAFEXP
@@ -56,6 +57,12 @@ class Arm:
     agent: str = "cec-plus"
     options_on: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()
+    preset: str = ""
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether it trains networks, which takes a hundred times as long."""
+        return agent_spec(self.agent).extra == "deep"
 
     def suits(self, case: Case) -> bool:
         """Whether it is run on a case."""
@@ -66,6 +73,7 @@ class Arm:
         return RunConfig(
             agent=self.agent,
             task=case.task,
+            preset=self.preset,
             options={**self.options, **self.options_on.get(case.task, {})},
             task_options=dict(case.task_options),
             seed=seed,
