@@ -1,7 +1,7 @@
 """Shared by all tests: nothing here needs a display."""
 
 import os
-import secrets
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +15,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 def fixed_seeds():
     """Agents that are given no seed get 0, so that every run of the tests is the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(secrets, "randbelow", lambda bound: 0)  # noqa: ARG005
+        # in this module alone: other packages draw names until one is new
+        patch.setattr("scrubjay.agents.habits.secrets", SimpleNamespace(randbelow=lambda _: 0))
         yield
 
 

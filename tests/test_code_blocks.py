@@ -1,13 +1,15 @@
 """Every code block of the README and the documentation runs as it is shown.
 
-Python blocks are executed, those of a page one after the other in one namespace. Of shell blocks,
-`scrubjay` commands run in a temporary folder, training with fewer steps; of other commands the
-files, targets and extras that they name are checked.
+Python blocks are executed, those of a page one after the other in one namespace; networks are
+trained with fewer steps. Of shell blocks, `scrubjay` commands run in a temporary folder, training
+with fewer steps; of other commands the files, targets and extras that they name are checked.
 """
 
 import importlib.util
+import itertools
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 import tomllib
@@ -15,14 +17,20 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay import registry
 from scrubjay.cli.main import main
 from scrubjay.studies import EXPERIMENTS
 from scrubjay.studies.shared.methods import METHODS
 from test_docs import PAGES, ROOT
 
+# a block with a title quotes a file of the repository: tests/test_docs.py compares them
 BLOCK = re.compile(r"^([ \t]*)```(\w*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+QUOTE = re.compile(r'^[ \t]*```\w+ title=".*?^[ \t]*```', re.DOTALL | re.MULTILINE)
 LANGUAGES = {"python", "bash", "text"}  # text: listings, not executed
 FEW_STEPS = "300"
+FEW_DEEP_STEPS = 120  # 20 of them with a gradient step
+
+DEEP = {name for name, spec in registry.agent_specs().items() if spec.extra == "deep"}
 
 # the module that the documentation calls my_module
 MY_MODULE = '''
@@ -49,9 +57,14 @@ class MyEnv(gymnasium.Env):
 '''
 
 
+def all_blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Indentation, language and content of all blocks but quotes."""
+    return BLOCK.findall(QUOTE.sub("", page.read_text(encoding="utf-8")))
+
+
 def blocks(page: Path, language: str) -> list[str]:
     """The contents of a page's blocks in one language, without their indentation."""
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    found = all_blocks(page)
     return [textwrap.dedent(content) for _, name, content in found if name == language]
 
 
@@ -63,20 +76,32 @@ def pages_with(language: str) -> list[Path]:
 def folder(tmp_path, monkeypatch):
     """A working folder with the user's own module in it."""
     (tmp_path / "my_module.py").write_text(MY_MODULE)
+    shutil.copy(ROOT / "examples" / "own_method.py", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(registry, "_SPECS", dict(registry._SPECS))
     yield tmp_path
-    sys.modules.pop("my_module", None)
+    for module in ("my_module", "own_method"):
+        sys.modules.pop(module, None)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_names_its_language(page):
-    languages = {name for _, name, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
+    languages = {name for _, name, _ in all_blocks(page)}
     assert languages <= LANGUAGES, f"{page.name}: {sorted(languages - LANGUAGES)}"
 
 
+def train_networks_briefly(monkeypatch):
+    """Let agents with networks learn for a few steps, however many a page says."""
+    base = pytest.importorskip("scrubjay.deep.base")
+    learn = base.DeepAgent.learn
+    monkeypatch.setattr(base.DeepAgent, "learn", lambda agent, _: learn(agent, FEW_DEEP_STEPS))
+
+
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
-def test_python_blocks_run(page, folder):  # noqa: ARG001
+def test_python_blocks_run(page, folder, monkeypatch):  # noqa: ARG001
+    if page.stem in DEEP:
+        train_networks_briefly(monkeypatch)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for number, block in enumerate(blocks(page, "python")):
         exec(compile(block, f"{page.name}, python block {number + 1}", "exec"), namespace)
@@ -109,9 +134,12 @@ def run_scrubjay(arguments, folder, capsys):
     if arguments[0] == "reproduce":
         check_study(arguments)
         return
-    if "sac" in arguments and not importlib.util.find_spec("stable_baselines3"):
+    if DEEP & {*arguments} and not importlib.util.find_spec("stable_baselines3"):
         return
-    code = main(shortened(expanded(arguments, folder)))
+    try:
+        code = main(shortened(expanded(arguments, folder)))
+    except SystemExit as end:  # --help
+        code = end.code
     output = capsys.readouterr()
     if code and arguments[0] == "watch" and "EGL" in output.err:
         return  # MuJoCo cannot draw on this machine
@@ -129,12 +157,15 @@ def expanded(arguments, folder):
 
 def shortened(arguments):
     words = list(arguments)
-    if words[0] == "train" and "--resume" not in words:
+    if words[0] == "train" and "--resume" not in words and "--help" not in words:
+        steps = str(FEW_DEEP_STEPS) if DEEP & {*words} else FEW_STEPS
         if "--steps" in words:
-            words[words.index("--steps") + 1] = FEW_STEPS
+            words[words.index("--steps") + 1] = steps
         else:
-            words += ["--steps", FEW_STEPS]
+            words += ["--steps", steps]
         words += ["--eval-episodes", "1", "--quiet"]
+    if words[0] == "tune":
+        words += ["--trials", "2", "--steps", FEW_STEPS, "--seeds", "1", "--eval-episodes", "1"]
     return words
 
 
@@ -144,7 +175,7 @@ def check_study(arguments):
     assert name in EXPERIMENTS or name == "all"
     if "--agents" in rest:
         after = rest[rest.index("--agents") + 1 :]
-        methods = [word for word in after if not word.startswith("-")]
+        methods = itertools.takewhile(lambda word: not word.startswith("-"), after)
         assert set(methods) <= METHODS.keys()
 
 

@@ -180,7 +180,7 @@ def test_it_is_reported_with_both_memories(finished, command, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "nearest-success" in page
     for name in NAMES:
-        assert f"<figcaption>seed 4, {name}: " in page
+        assert f"<figcaption><span>seed 4, {name}: " in page
 
 
 def test_a_report_needs_no_installed_method(finished, tmp_path):
@@ -189,7 +189,7 @@ def test_a_report_needs_no_installed_method(finished, tmp_path):
     from scrubjay.report.page import write_report
 
     write_report([finished], tmp_path / "page.html")
-    assert "<figcaption>seed 4, failures: " in (tmp_path / "page.html").read_text()
+    assert "<figcaption><span>seed 4, failures: " in (tmp_path / "page.html").read_text()
 
 
 # ---------------------------------------------------------------- in Python

@@ -36,6 +36,6 @@ def test_ci_tests_the_declared_versions_of_python():
 
 def test_the_changelog_and_the_citation_have_this_version():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(r"^## (\S+)", changelog, re.MULTILINE)[1] == scrubjay.__version__
+    assert re.search(r"^## (\d\S+)", changelog, re.MULTILINE)[1] == scrubjay.__version__
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {scrubjay.__version__}\n" in citation
