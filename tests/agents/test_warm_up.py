@@ -78,7 +78,6 @@ AGENTS = {
 }
 
 
-@pytest.mark.xfail(reason="some kernels of sweeps, leaves and lanes are compiled later")
 @pytest.mark.parametrize("name", AGENTS)
 def test_defect_18_nothing_is_compiled_after_warm_up(name):
     """In a process of its own, where no other test has compiled anything."""

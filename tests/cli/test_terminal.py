@@ -77,7 +77,6 @@ def test_a_bar_with_success_memory_and_speed(training):
     assert re.search(pattern, bars[-1])
 
 
-@pytest.mark.xfail(reason="a package of an extra resets colours at the exit")
 def test_the_terminal_is_clean_afterwards(training):
     lines, column = screen(training[1])
     assert (lines[-1], column) == ("", 0)
@@ -112,7 +111,6 @@ def test_a_warning_in_a_log_is_one_readable_line_too(tmp_path):
     assert ".py" not in answer.err
 
 
-@pytest.mark.xfail(reason="a package of an extra resets colours at the exit")
 def test_ctrl_c_leaves_the_terminal_clean(tmp_path):
     words = [*NARROW.split(), "run", "--steps", "10000000"]
     code, written = at_a_terminal(*words, cwd=tmp_path, stop_at=["evaluation at step 2,000"])
@@ -139,7 +137,6 @@ class Hanging(GrowingTree):
 """
 
 
-@pytest.mark.xfail(reason="a package of an extra resets colours at the exit")
 def test_ctrl_c_is_answered_at_once_while_an_environment_hangs(tmp_path):
     (tmp_path / "hanging.py").write_text(HANGING)
     words = ["train", "cec", "hanging:Hanging", "--max-episode-steps", "200", "--eval-freq", "0"]

@@ -45,6 +45,7 @@ from scrubjay.agents.recorder import (
 from scrubjay.agents.rekeying import check_learned_keys, study, with_frames, with_present_keys
 from scrubjay.agents.returns import check_returns
 from scrubjay.agents.settings import settings_of
+from scrubjay.agents.warming import call_everything
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
@@ -371,6 +372,7 @@ class MemoryAgent(CollectingAgent, Explained, ABC):
                 f"expected the spaces {self.observation_space} and {self.action_space}, got "
                 f"{spaces.observation} and {spaces.action}"
             )
+        self._is_warm = False  # a vector environment needs more
 
     def get_env(self) -> Any:
         """The training environment as a `VecEnv`, as in Stable-Baselines3; `env` is itself.
@@ -750,18 +752,7 @@ class MemoryAgent(CollectingAgent, Explained, ABC):
         self.embedding.warm_up()
         observations = gymnasium.spaces.Box(-1.0, 1.0, (self.embedding.key_dim,), np.float64)
         agent = self.from_config(Spaces(observations, self.action_space), self.warm_up_config())
-        observation = np.zeros(self.embedding.key_dim)
-        for environment in range(3):
-            episode = agent.begin_episode(environment)
-            for _ in range(2):
-                episode.act(observation)
-                episode.record(float(environment))  # better each time, so that rows are replaced
-            episode.finish(observation)
-        agent.predict(observation, deterministic=True)
-        agent.predict(observation)
-        agent.call_rare_kernels()
-        for memory in agent.memories.values():
-            EpisodicMemory.from_state(*memory.state())  # for checkpoints, and for growth
+        call_everything(agent, in_lanes=hasattr(self.env, "num_envs"))
 
     def call_rare_kernels(self) -> None:
         """Call the compiled functions that few episodes call, so that `warm_up` compiles them."""

@@ -118,6 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0 done, 1 failed, 2 not understood, 130 interrupted.
     """
+    # with colorama installed, Numba's messages in colour write an escape sequence at the exit
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = next((word for word in given if not word.startswith("-")), "")
     name = f"scrubjay {command}" if command in COMMANDS else "scrubjay"
