@@ -43,6 +43,7 @@ test-ray: setup
 # Thousands of damaged files, 50 kills and full disks (root: mounts a small tmpfs); about an hour.
 test-hard: setup
 	SCRUBJAY_HARD=1 $(BIN)/python -m pytest -n auto --dist loadscope -q tests/hard
+	SCRUBJAY_HARD=1 $(BIN)/python -m pytest -n auto -q -m hard
 
 # Builds wheel and sdist into dist/, checks their metadata and contents, and tries the wheel alone.
 release-check: setup

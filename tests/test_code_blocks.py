@@ -163,7 +163,9 @@ def shortened(arguments):
             words[words.index("--steps") + 1] = steps
         else:
             words += ["--steps", steps]
-        words += ["--eval-episodes", "1", "--quiet"]
+        words += ["--eval-episodes", "1", "--max-episode-steps", "200", "--quiet"]
+    if words[0] == "watch":
+        words += ["--max-frames", "20"]
     if words[0] == "tune":
         words += ["--trials", "2", "--steps", FEW_STEPS, "--seeds", "1", "--eval-episodes", "1"]
     return words

@@ -101,7 +101,7 @@ CHAINED = {
 
 @pytest.mark.parametrize("embedding", CHAINED)
 @pytest.mark.parametrize(
-    "n_each", [4_000, pytest.param(125_000, marks=pytest.mark.slow, id="million")]
+    "n_each", [4_000, pytest.param(125_000, marks=pytest.mark.hard, id="million")]
 )
 def test_defect_5_eight_threads_get_the_answers_of_one(embedding, n_each):
     agent = CEC(Drift(4), embedding=CHAINED[embedding](), distance_threshold=0.05, seed=1)

@@ -14,7 +14,7 @@ from scrubjay.agents import CEC
 from scrubjay.memory import archive
 
 START = [
-    "train", "cec", "SparseMountainCar", "--steps", "15000", "--seed", "2", "--eval-freq", "2000",
+    "train", "cec", "SparseMountainCar", "--steps", "8000", "--seed", "2", "--eval-freq", "2000",
     "--eval-episodes", "2", "--log-freq", "2500", "--checkpoint-freq", "1000",
     "--checkpoint-steps", "3000", "--quiet", "--out",
 ]  # fmt: skip
@@ -58,7 +58,7 @@ def assert_same_run(folder, undisturbed, capsys):
     assert json.loads((folder / "manifest.json").read_text())["status"] == "finished"
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.hard)])
 def test_killed_at_random_moments_and_resumed(seed, undisturbed, tmp_path, capsys):
     folder, rng, stood = tmp_path / "run", random.Random(seed), []
     last = folder / "checkpoints" / "last.scrub"

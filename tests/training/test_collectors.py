@@ -145,7 +145,7 @@ def test_rounds_depend_on_nothing_but_seed_and_number(make):
 
 def test_a_killed_run_in_rounds_goes_on_bit_for_bit(tmp_path):
     config = RunConfig(
-        "cec", "GrowingTree", steps=20_000, collectors=2, checkpoint_freq=500, eval_freq=0
+        "cec", "GrowingTree", steps=8_000, collectors=2, checkpoint_freq=500, eval_freq=0
     )
     whole = start(config, tmp_path / "whole")
     script = (
@@ -153,7 +153,7 @@ def test_a_killed_run_in_rounds_goes_on_bit_for_bit(tmp_path):
         'if __name__ == "__main__": pass'
     )
     words = (
-        "train cec GrowingTree --steps 20000 --collectors 2 --checkpoint-freq 500 --eval-freq 0 "
+        "train cec GrowingTree --steps 8000 --collectors 2 --checkpoint-freq 500 --eval-freq 0 "
         f"--out {tmp_path / 'killed'}"
     )
     process = subprocess.Popen([sys.executable, "-c", script, *words.split()], stderr=-1)

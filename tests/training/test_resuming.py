@@ -107,7 +107,7 @@ def kill_and_resume(case, folder, seconds, rng, kills):
     return stood
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.hard) for s in (1, 2, 3))])
 @pytest.mark.parametrize("case", ["tree", "car", "frozen", "evicting"])
 def test_killed_at_random_moments(case, seed, whole, tmp_path):
     expected, seconds = whole(case)
