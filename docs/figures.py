@@ -3,7 +3,7 @@
     python docs/figures.py [docs/images]
 
 Everything that is drawn comes from agents that this script trains, within half a minute: the rows
-of a memory, the neighbours of one decision, the outcomes of one write.
+of a memory, the neighbours of one decision, the outcomes of one write, the values of one sweep.
 Needs `pip install "scrubjay[mujoco,plots]"`.
 """
 
@@ -272,10 +272,10 @@ def draw_learning(path: Path) -> None:
         axes.plot(*walk[:, :2].T, color=METHOD_COLOURS["cec-plus"], linewidth=1.4)
         mark_goal(axes, env)
         axes.set_title(f"{agent.num_timesteps:,} steps\n" + (
-            f"greedy: {len(walk) - 1} steps to the goal" if solved else "greedy: no success"
+            f"greedy: {len(walk) - 1} steps" if solved else "greedy: no success"
         ), fontsize=9)  # fmt: skip
         axes.grid(False)
-    figure.colorbar(drawn, ax=panels, label="best value", fraction=0.02)
+    figure.colorbar(drawn, ax=panels, label="best value", fraction=0.02, shrink=0.7)
     save(figure, path / "plus_learning.png")
 
 
