@@ -64,6 +64,8 @@ class RayCollectors:
         CollectorError: If a collector cannot be started.
     """
 
+    ahead = 1  # an order brings the memory with which its episode is decided
+
     def __init__(self, opening: Opening, address: str | None = None) -> None:
         self._ray = connect(address)
         self._opening = opening
