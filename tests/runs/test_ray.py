@@ -127,6 +127,14 @@ def test_more_runs_at_a_time_than_processors_take_turns(tmp_path, cluster):  # n
     assert sweep(configs, tmp_path, jobs=3, launcher=make_launcher("ray")).n_done == 4
 
 
+def test_a_study_on_ray(tmp_path, cluster):  # noqa: ARG001
+    pytest.importorskip("optuna", reason='needs pip install "scrubjay[tune]"')
+    words = "tune cec GrowingTree --steps 200 --seeds 1 --trials 3 --eval-episodes 1 --launcher ray"
+    assert main([*words.split(), "--out", str(tmp_path / "study")]) == 0
+    assert len(list((tmp_path / "study" / "logs").iterdir())) == 2
+    assert len(list((tmp_path / "study" / "runs").glob("*/seed-*/eval.csv"))) == 3
+
+
 def cec() -> CEC:
     return CEC("scrubjay/GrowingTree-v0", seed=0, distance_threshold=0.05)
 
