@@ -22,7 +22,7 @@ from scrubjay.training.tables import column, read_columns
 
 # task: agent, steps, repeats
 TASKS = {
-    "SafexpCarGoal": ("cec-plus", 12_000, 2),
+    "SafexpCarGoal": ("cec-plus", 30_000, 3),
     "PointUMaze": ("cec-plus", 50_000, 3),
     "MsPacman": ("mfec", 8_000, 1),
 }
@@ -32,7 +32,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "rounds of 2": {"collectors": 2},
     "2 free-running": {"collectors": 2, "collector_mode": "free"},
 }
-LEARNING_TASK, LEARNING_STEPS, SEEDS = "PointUMaze", 10_000, 10
+# task: steps, steps between evaluations, episodes of each
+LEARNING = {"PointUMaze": (10_000, 1_000, 5), "SafexpCarGoal": (15_000, 3_000, 4)}
+SEEDS = 10
 
 
 def run(task: str, steps: int, folder: Path, **settings: Any) -> tuple[Any, dict[str, Any]]:
@@ -111,12 +113,13 @@ def costs(long: dict[str, float], short: dict[str, float]) -> dict[str, float]:
     return {"writer_us": writer, "collector_us": collector, "feeds": collector / writer}
 
 
-def learning(way: str, seed: int) -> tuple[float, float]:
+def learning(task: str, way: str, seed: int) -> tuple[float, float]:
     """The mean success of all evaluations, and the staleness."""
+    steps, eval_freq, n_episodes = LEARNING[task]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "run"
-        settings = {"seed": seed, "eval_freq": 1_000, "n_eval_episodes": 5, **WAYS[way]}
-        run(LEARNING_TASK, LEARNING_STEPS, folder, **settings)
+        settings = {"eval_freq": eval_freq, "n_eval_episodes": n_episodes, **WAYS[way]}
+        run(task, steps, folder, seed=seed, **settings)
         columns, _ = read_columns(folder / "eval.csv")
         progress, _ = read_columns(folder / "progress.csv")
         stale = progress.get("collectors/staleness", np.zeros(1))
@@ -124,29 +127,30 @@ def learning(way: str, seed: int) -> tuple[float, float]:
         return float(success.mean()), float(np.nanmean(stale))
 
 
-def compare_learning() -> dict[str, Any]:
-    ways = {}
+def compare_learning(task: str) -> dict[str, Any]:
+    """Each way of training over the same seeds, with the difference to one process."""
+    ways: dict[str, dict[str, Any]] = {}
     for way in WAYS:
-        found = [learning(way, seed) for seed in range(100, 100 + SEEDS)]
+        found = [learning(task, way, seed) for seed in range(100, 100 + SEEDS)]
         success, staleness = (np.array(each) for each in zip(*found, strict=True))
+        spread = success.std(ddof=1) / np.sqrt(SEEDS)
         ways[way] = {
             "success": [round(float(s), 3) for s in success],
             "mean": float(success.mean()),
-            "standard_error": float(success.std(ddof=1) / np.sqrt(SEEDS)),
+            "standard_error": float(spread),
             "staleness": float(staleness.mean()),
         }
-        print(way, ways[way], flush=True)
-    return {
-        "task": LEARNING_TASK,
-        "agent": TASKS[LEARNING_TASK][0],
-        "steps": LEARNING_STEPS,
-        "ways": ways,
-    }
+        first = ways["one process"]
+        ways[way]["difference"] = ways[way]["mean"] - first["mean"]
+        # seeds are not paired: other episodes run against other memories
+        ways[way]["difference_error"] = float(np.hypot(spread, first["standard_error"]))
+        print(task, way, ways[way], flush=True)
+    return {"task": task, "agent": TASKS[task][0], "steps": LEARNING[task][0], "ways": ways}
 
 
 def main() -> None:
     if "--learning" in sys.argv:
-        write_results("scale_learning", compare_learning())
+        write_results("scale_learning", [compare_learning(task) for task in LEARNING])
         return
     if "--one" in sys.argv:
         print(rate(sys.argv[2], int(sys.argv[3]), "one process")["steps_per_second"])

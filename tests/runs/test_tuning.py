@@ -139,3 +139,24 @@ def test_the_command_reports_a_table_a_figure_and_the_best_command(tmp_path, cap
         "trials.csv", "trials.json", "trials.png", "trials.svg",
     }  # fmt: skip
     assert main([*command[1:], "--steps", "100", "--out", str(tmp_path / "run"), "--quiet"]) == 0
+
+
+def test_several_workers_share_a_study(tmp_path, capsys):
+    command = (
+        "tune cec GrowingTree --steps 200 --eval-freq 100 --eval-episodes 2 --seeds 1 --trials 4 "
+        "--tune n_neighbors temperature --no-pruning"
+    )
+    words = command.split()
+    assert main([*words, "--jobs", "2", "--out", str(tmp_path / "two")]) == 0
+    assert "4 of 4 trials" in capsys.readouterr().err
+    study = Study(config(prune=False), tmp_path / "two")
+    assert sorted(row["trial"] for row in study.rows()) == [0, 1, 2, 3]
+    assert all(row["state"] == "complete" for row in study.rows())
+    assert len(list((tmp_path / "two" / "logs").glob("worker-*.log"))) == 2
+    # a run is the one that a single process makes of the same settings
+    assert main([*words, "--trials", "1", "--out", str(tmp_path / "one")]) == 0
+    (first,) = (tmp_path / "one").glob("runs/*/seed-*/eval.csv")
+    there = tmp_path / "two" / first.relative_to(tmp_path / "one")
+    assert there.read_bytes() == first.read_bytes()
+    assert main([*words, "--address", "here:1"]) == 2
+    assert main([*words, "--jobs", "0"]) == 2

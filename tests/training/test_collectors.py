@@ -20,7 +20,7 @@ from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import start
 from scrubjay.training import CollectorError
 from scrubjay.training.collecting import as_collectors, factory, warn_of_cores
-from scrubjay.training.collector import Collector
+from scrubjay.training.collector import Collected, Collector
 
 TREE = "scrubjay/GrowingTree-v0"
 
@@ -78,6 +78,8 @@ def manifest(folder: Path) -> dict:
 
 class InThisProcess:
     """A naive transport: the collectors are called one after the other, on copies of the memory."""
+
+    ahead = 1
 
     def __init__(self, opening):
         self.opening = opening
@@ -143,24 +145,32 @@ def test_rounds_depend_on_nothing_but_seed_and_number(make):
     assert agents[0].n_dropped_episodes == 0
 
 
+def train(words: str) -> subprocess.Popen:
+    """`scrubjay WORDS` in a process of its own."""
+    script = (
+        "import sys; from scrubjay.cli.main import main; sys.exit(main(sys.argv[1:]))\n"
+        'if __name__ == "__main__": pass'
+    )
+    return subprocess.Popen([sys.executable, "-c", script, *words.split()], stderr=-1)
+
+
+def wait_for(condition) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.01)
+
+
 def test_a_killed_run_in_rounds_goes_on_bit_for_bit(tmp_path):
     config = RunConfig(
         "cec", "GrowingTree", steps=8_000, collectors=2, checkpoint_freq=500, eval_freq=0
     )
     whole = start(config, tmp_path / "whole")
-    script = (
-        "import sys; from scrubjay.cli.main import main; sys.exit(main(sys.argv[1:]))\n"
-        'if __name__ == "__main__": pass'
-    )
-    words = (
+    process = train(
         "train cec GrowingTree --steps 8000 --collectors 2 --checkpoint-freq 500 --eval-freq 0 "
         f"--out {tmp_path / 'killed'}"
     )
-    process = subprocess.Popen([sys.executable, "-c", script, *words.split()], stderr=-1)
-    last = tmp_path / "killed" / "checkpoints" / "last.scrub"
-    end = time.monotonic() + 120
-    while not last.exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for((tmp_path / "killed" / "checkpoints" / "last.scrub").exists)
     process.kill()
     process.communicate()
     assert manifest(tmp_path / "killed")["status"] == "running"
@@ -168,6 +178,57 @@ def test_a_killed_run_in_rounds_goes_on_bit_for_bit(tmp_path):
     assert again.memory.digest() == whole.memory.digest()
     assert episodes(tmp_path / "killed") == episodes(tmp_path / "whole")
     assert manifest(tmp_path / "killed")["dropped_episodes"] == 0
+
+
+def collectors_of(pid: int) -> list[int]:
+    """The processes that a writer has started, its resource tracker apart."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(n) for n in children if b"spawn_main" in Path(f"/proc/{n}/cmdline").read_bytes()]
+
+
+def shared_blocks(pid: int) -> list[str]:
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return sorted({line.split()[5] for line in lines if "/dev/shm/sj" in line})
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="finds processes in /proc")
+def test_kill_9_of_a_collector_and_then_of_the_writer(tmp_path):
+    folder = tmp_path / "run"
+    process = train(
+        "train cec GrowingTree --steps 60000 --collectors 2 --collector-mode free "
+        f"--checkpoint-freq 500 --eval-freq 0 --out {folder}"
+    )
+    last = folder / "checkpoints" / "last.scrub"
+    wait_for(lambda: last.exists() and len(collectors_of(process.pid)) == 2)
+    first = collectors_of(process.pid)
+    os.kill(first[0], signal.SIGKILL)
+    wait_for(lambda: manifest(folder)["dropped_episodes"] >= 1)
+    wait_for(lambda: len(set(collectors_of(process.pid)) - {first[0]}) == 2)
+    running, blocks = collectors_of(process.pid), shared_blocks(process.pid)
+    assert len(blocks) >= 3
+    process.kill()
+    _, errors = process.communicate()
+    assert b"collector 0 was replaced" in errors or b"collector 1 was replaced" in errors
+    # no collector and no shared memory is left
+    wait_for(lambda: not any(map(is_alive, running)))
+    wait_for(lambda: not any(map(os.path.exists, blocks)))
+    assert manifest(folder)["status"] == "running"
+    agent = resume(folder)
+    assert manifest(folder)["status"] == "finished"
+    assert agent.num_timesteps >= 60_000
+    assert agent.n_dropped_episodes >= 1
+    # every step that was counted is one of a whole episode, and each episode is there once
+    rows = [line.split(",") for line in episodes(folder).decode().split()[1:]]
+    assert sum(int(row[3]) for row in rows) == agent.num_timesteps
+    assert [int(row[0]) for row in rows] == list(range(agent.n_episodes))
+    agent.memory.check_invariants()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
 
 
 # ---------------------------------------------------------------- free-running, and its log
@@ -192,6 +253,71 @@ def test_free_collectors_learn_and_their_staleness_is_logged(tmp_path):
     # every transition was offered to the memory exactly once
     lengths = [int(line.split(",")[3]) for line in episodes(tmp_path / "run").decode().split()[1:]]
     assert sum(lengths) == agent.num_timesteps
+
+
+class Queue:
+    """A transport without collectors: it remembers what was given to whom."""
+
+    ahead = 3
+
+    def __init__(self, lengths):
+        self.given, self.lengths, self.most = [[], []], iter(lengths), 0
+
+    def begin(self, index, order):
+        self.given[index].append(order.number)
+        self.most = max(self.most, *map(len, self.given))
+
+    def wait(self, _seconds):
+        index = max((0, 1), key=lambda i: len(self.given[i]))
+        self.given[index].pop(0)
+        n = next(self.lengths)
+        experience = cec().recorder(1, False).experience()._replace(rewards=np.zeros(n))
+        return [(index, Collected(experience, None, 0.0, True, False, None))]
+
+    def publish(self): ...
+    def close(self): ...
+
+
+@pytest.mark.parametrize(("mode", "most"), [("free", 3), ("rounds", 1)])
+def test_free_collectors_have_episodes_ahead_but_not_beyond_the_budget(mode, most):
+    transport = Queue([100] * 50)
+    agent = cec()
+    agent.learn_collected = lambda environment, *_, **__: agent.close_episode(environment) or {}
+    agent.learn(2000, collectors=Collectors(2, mode=mode, open_transport=lambda _: transport))
+    assert transport.most == most
+    assert 2000 <= agent.num_timesteps <= 2100  # as many as begin while one is open
+    assert transport.given == [[], []]
+
+
+class LargeState(RunningNormalizer):
+    """Its state is larger than a pipe holds, and another one after every episode."""
+
+    name = "large state"
+
+    def state(self):
+        found = super().state()
+        return {**found, "large": np.full(100_000, found["count"][0])}
+
+
+class Wide(Line):
+    """Episodes that are larger than a pipe holds."""
+
+    observation_space = gymnasium.spaces.Box(-10, 10, (2000,), np.float64)
+
+    def reset(self, **settings):
+        observation, info = super().reset(**settings)
+        return np.resize(observation, 2000), info
+
+    def step(self, action):
+        observation, *rest = super().step(action)
+        return np.resize(observation, 2000), *rest
+
+
+def test_large_orders_and_large_episodes_do_not_wait_for_each_other():
+    agent = CEC(Wide(), seed=0, distance_threshold=0.05, embedding=LargeState())
+    agent.learn(900, collectors=Collectors(2, mode="free"))
+    assert agent.num_timesteps >= 900
+    assert agent.n_dropped_episodes == 0
 
 
 def test_callbacks_are_called_for_each_episode_and_can_stop():

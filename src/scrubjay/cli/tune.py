@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.cli.launchers import add_launcher, launcher_of
 from scrubjay.cli.layout import print_table, wrapped
 from scrubjay.cli.main import INTERRUPTED, CommandError
 from scrubjay.cli.options import flag, whole
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 EPILOG = """Trials are compared by the mean success rate (or return, without a success
 signal) over all evaluations of all their runs. Their seeds begin at 10000:
 judge the result with other seeds, such as 0, 1, 2. The same command resumes a
-study that was stopped or killed; started twice, two processes share the work.
+study that was stopped or killed; --jobs N tries N settings at a time.
 
 examples:
   scrubjay tune cec-plus PointUMaze --trials 30 --steps 20000
@@ -50,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--eval-episodes", type=whole, metavar="N", default=10, help="of an evaluation (10)")
     add("--max-episode-steps", type=whole, metavar="N", help="end longer episodes as time-outs")
     add("--seed", type=whole, metavar="S", default=0, help="decides which settings are tried")
+    add("--jobs", type=whole, metavar="N",
+        help="trials at a time (default 1; with ray, one for each processor)")  # fmt: skip
+    add_launcher(parser)
     add("--no-pruning", action="store_true", help="run all trials to their end")
     add("--quiet", action="store_true", help="no progress on the terminal")
     add_env_kwargs(parser)
@@ -59,17 +63,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Search, and show what was found."""
     from scrubjay.runs.tuning import Study
+    from scrubjay.runs.tuning_workers import tune_together
 
     refuse_unknown(take_task(arguments, unknown), arguments)
     if arguments.task is None:
         example = f"scrubjay tune {arguments.agent} PointUMaze"
         raise CommandError(f"tune needs a task too, as in: {example}")
     config = _config(arguments)
+    if arguments.jobs == 0:
+        raise CommandError("expected at least 1 job, got 0")
+    launcher = launcher_of(arguments)
     study = Study(config, arguments.out or _default_folder(config), arguments.line)
     print(f"{config.run.agent} on {config.run.task}: {study.folder}", file=sys.stderr)
     progress = Progress(arguments.trials, arguments.quiet)
     try:
-        study.run(arguments.trials, progress)
+        if arguments.launcher == "local" and arguments.jobs in (None, 1):
+            study.run(arguments.trials, progress)
+        else:
+            tune_together(study, arguments.trials, arguments.jobs, launcher, progress)
     except KeyboardInterrupt:
         progress.close()
         write_results(study, arguments.line)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import compiled, without_dispatch
 from scrubjay.memory.episodic_memory import EpisodicMemory
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.indexes import AUTO, TORCH
@@ -335,17 +335,21 @@ class Reader:
         self._memories = [{n: empty_copy(m) for n, m in memories.items()} for _ in (0, 1)]
         self._blocks: dict[tuple[int, int], tuple[int, Block]] = {}
         self._seen = -1
+        leave(self._words, self._word)
+        enter(self._words, self._word)  # compiles it
+        self._enter_code, self._leave_code = without_dispatch(enter), without_dispatch(leave)
+        self.leave()
 
     def enter(self) -> None:
         """Begin a decision."""
-        published = enter(self._words, self._word)
+        published = self._enter_code(self._words, self._word)
         if published != self._seen:
             self._seen = published
             self._look(published % 2)
 
     def leave(self) -> None:
         """End a decision."""
-        leave(self._words, self._word)
+        self._leave_code(self._words, self._word)
 
     def _look(self, side: int) -> None:
         for number, memory in enumerate(self._memories[side].values()):

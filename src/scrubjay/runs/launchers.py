@@ -85,6 +85,12 @@ class LocalTask:
             self._close()
         return code
 
+    def result(self) -> int:
+        """Wait for its end and return its exit code."""
+        code = self._process.wait()
+        self._close()
+        return code
+
     def stop(self) -> None:
         """Ask it to save the last episode boundary and end."""
         self._process.send_signal(signal.SIGTERM)

@@ -64,6 +64,8 @@ class RayCollectors:
         CollectorError: If a collector cannot be started.
     """
 
+    ahead = 1  # an order brings the memory with which its episode is decided
+
     def __init__(self, opening: Opening, address: str | None = None) -> None:
         self._ray = connect(address)
         self._opening = opening
@@ -71,14 +73,20 @@ class RayCollectors:
         self._kind = self._ray.remote(num_cpus=1, max_concurrency=2)(RayCollector)
         self._job = self._put(pickle.dumps(opening.job), "an agent and its environment")
         self._actors: list[Any] = []
+        self._described: list[Any] = []  # the versions on their nodes; None: checked
         self._clocks: list[dict[str, int]] = []
         self._running: dict[Any, int] = {}  # the episode that is to come: its collector
         self._progress: dict[int, tuple[float, int]] = {}
         for index in range(opening.n):
             self._actors.append(None)
+            self._described.append(None)
             self._clocks.append({})
             self._start(index)
-        self._check_start()
+        try:
+            self._check_start()
+        except BaseException:
+            self.close()
+            raise
 
     def _put(self, value: bytes, what: str) -> Any:
         errors = self._ray.exceptions
@@ -91,14 +99,15 @@ class RayCollectors:
         self._actors[index] = self._kind.options(scheduling_strategy="SPREAD").remote(
             self._job, index
         )
+        self._described[index] = self._actors[index].describe.remote()
         self._clocks[index] = dict.fromkeys(self._opening.memories, 0)
 
     def _check_start(self) -> None:
-        described = [actor.describe.remote() for actor in self._actors]
         errors = self._ray.exceptions
         try:
-            for index, there in enumerate(self._ray.get(described, timeout=START_TIMEOUT)):
-                check_versions(f"the node of collector {index}", there, versions())
+            self._ray.get(self._described, timeout=START_TIMEOUT)
+            for index in range(self._opening.n):
+                self._check(index)
         except errors.GetTimeoutError as error:
             cores = int(self._ray.cluster_resources().get("CPU", 0))
             raise CollectorError(
@@ -107,6 +116,13 @@ class RayCollectors:
             ) from error
         except errors.RayActorError as error:
             raise CollectorError(f"a collector could not be started: {_reason(error)}") from error
+
+    def _check(self, index: int) -> None:
+        """Refuse a node with other versions, also where a collector was replaced."""
+        if self._described[index] is not None:
+            there = self._ray.get(self._described[index])
+            check_versions(f"the node of collector {index}", there, versions())
+            self._described[index] = None
 
     # -- orders and episodes -------------------------------------------------------------------
 
@@ -135,7 +151,9 @@ class RayCollectors:
     def _received(self, reference: Any) -> tuple[int, Collected | Failure]:
         index = self._running.pop(reference)
         try:
-            return index, pickle.loads(self._ray.get(reference))
+            collected = pickle.loads(self._ray.get(reference))
+            self._check(index)
+            return index, collected
         except self._ray.exceptions.RayError as error:
             return index, Failure(_reason(error))
 

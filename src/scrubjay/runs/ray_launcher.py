@@ -8,14 +8,11 @@ resumed on another node.
 
 import contextlib
 import platform
-import time
 from pathlib import Path
 from typing import Any
 
 from scrubjay.runs.launchers import LOST, LocalTask
 from scrubjay.runs.ray_cluster import RayError, check_versions, connect, versions
-
-PAUSE = 0.05  # seconds between two looks of an actor at its worker
 
 
 class RunOnNode:
@@ -31,9 +28,7 @@ class RunOnNode:
     def work(self, order: dict[str, Any], folder: str, log: str) -> int:
         """Start the worker, wait for its end and return its exit code."""
         self._task = LocalTask(order, Path(folder), Path(log))
-        while (code := self._task.poll()) is None:
-            time.sleep(PAUSE)
-        return code
+        return self._task.result()
 
     def stop(self) -> None:
         """Ask the worker, if there is one, to save the last episode boundary and end."""
@@ -47,15 +42,25 @@ class RayTask:
     def __init__(
         self, ray: Any, actor: Any, idle: list[Any], order: dict[str, Any], folder: Path, log: Path
     ) -> None:
-        self._ray, self._actor, self._idle = ray, actor, idle
-        self._described = actor.describe.remote(str(folder.resolve()))
-        self._code = actor.work.remote(order, str(folder.resolve()), str(log.resolve()))
-        self._folder, self._checked = folder, False
+        self._ray, self._idle = ray, idle
+        self._order, self._folder, self._log = order, folder, log
+        self._checked = False
+        self._give(actor)
+
+    def _give(self, actor: Any) -> None:
+        folder, log = str(self._folder.resolve()), str(self._log.resolve())
+        self._actor = actor
+        self._described = actor.describe.remote(folder)
+        self._code = actor.work.remote(self._order, folder, log)
 
     def poll(self) -> int | None:
         """Its exit code, `LOST` if it or its node was lost, None while it works or waits."""
         if not self._checked and self._is_there(self._described, 0):
             self._check()
+        elif not self._checked and self._idle:
+            # an idle actor may hold the processor for which this one waits
+            self._ray.kill(self._actor)
+            self._give(self._idle.pop())
         return self._result() if self._is_there(self._code, 0) else None
 
     def _is_there(self, reference: Any, seconds: float) -> bool:

@@ -141,6 +141,17 @@ def prepare(configs: Iterable[RunConfig]) -> None:
         print(f"compiled once for all workers in {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
+def order_for(config: RunConfig, command: str) -> dict[str, Any]:
+    """What a worker must know."""
+    return {
+        "config": asdict(config),
+        "command": command,
+        # a method may be registered in this process alone, and lie beside its script
+        "agent": asdict(config.spec),
+        "path": sys.path,
+    }
+
+
 class _Pool:
     """The workers of one sweep."""
 
@@ -175,13 +186,7 @@ class _Pool:
     def _start(self, run: Run) -> None:
         run.folder.mkdir(parents=True, exist_ok=True)
         run.log_start = run.log_path.stat().st_size if run.log_path.exists() else 0
-        order = {
-            "config": asdict(run.config),
-            "command": self.command,
-            # a method may be registered in this process alone, and lie beside its script
-            "agent": asdict(run.config.spec),
-            "path": sys.path,
-        }
+        order = order_for(run.config, self.command)
         run.task = self.launcher.start(order, run.folder, run.log_path)
         run.state, run.began = "running", time.monotonic()
 

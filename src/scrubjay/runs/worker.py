@@ -2,7 +2,7 @@
 
 Its order (configuration, command, and where to find the method, as JSON) comes as the first line of
 standard input, which the sweep then holds open: when it closes, however the sweep ended, the run
-stops at its last episode.
+stops at its last episode. With `tune` in its order, it works on the study in that folder instead.
 """
 
 import json
@@ -109,7 +109,13 @@ def main() -> int:
     register(**order["agent"])
     threading.Thread(target=_stop_when_alone, daemon=True).start()
     try:
-        work(folder, RunConfig.from_json(order["config"]), order["command"])
+        config = RunConfig.from_json(order["config"])
+        if "tune" in order:
+            from scrubjay.runs.tuning_workers import join_study
+
+            join_study(folder, config, order)
+        else:
+            work(folder, config, order["command"])
     except (LockedError, RunExistsError) as error:
         # another process was faster; the sweep looks again later
         print(error, file=sys.stderr)

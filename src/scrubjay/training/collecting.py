@@ -9,9 +9,11 @@ learned when it arrives, and how many others were learned since it began is coun
 import os
 import pickle
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import gymnasium
@@ -27,6 +29,7 @@ from scrubjay.training.records import EpisodeRecord
 from scrubjay.training.session import Session
 
 POLL = 0.1  # seconds between two looks at Ctrl-C and at silent collectors
+LAST = 20  # episodes that tell how long the next ones will be
 MOST_FAILURES = 3  # of one collector in a row, without a whole episode between them
 
 Mode = Literal["rounds", "free"]
@@ -72,10 +75,17 @@ class Learner(Agent, Protocol):
 
 
 class Transport(Protocol):
-    """Where collectors run, and how orders and episodes travel."""
+    """Where collectors run, and how orders and episodes travel.
+
+    Attributes:
+        ahead: How many episodes a free-running collector may be given at a time, so that it need
+            not wait while the writer is busy.
+    """
+
+    ahead: int
 
     def begin(self, index: int, order: Order) -> None:
-        """Give a collector an episode to run."""
+        """Give a collector an episode to run, after those that it has."""
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
         """What has come back from which collectors, after at most so many seconds."""
@@ -269,28 +279,34 @@ class Collection:
         self.agent, self.transport, self.budget = agent, transport, budget
         self.session, self.callbacks, self.guard = session, callbacks, guard
         self._n, self._in_rounds = int(collectors.n), collectors.mode == "rounds"
-        # the collectors that run an episode, and the episodes that wait to be learned, each with
-        # the number of episodes that were learned when it began
-        self._open: dict[int, int] = {}
-        self._finished: dict[int, tuple[Collected, int]] = {}
+        self._ahead = 1 if self._in_rounds else transport.ahead
+        # for each collector: of the episodes that it was given, the number of episodes that were
+        # learned when they began, as far as is known
+        self._open: list[deque[int]] = [deque() for _ in range(self._n)]
+        # the episodes that wait to be learned: collector, episode, learned when it began
+        self._finished: list[tuple[int, Collected, int]] = []
+        self._lengths: list[int] = []  # of the last episodes
         self._failures = [0] * self._n
         self._last: list[dict[str, Any]] = [{} for _ in range(self._n)]
 
     def run(self) -> bool:
         """Hand out, wait and learn until the budget is spent; returns whether it is."""
         self._begin(range(self._n))
-        while self._open and not self.guard.requested:
+        while any(self._open) and not self.guard.requested:
             self._take()
             # in rounds all episodes are learned together, in the order of the collectors
-            if not self._finished or (self._in_rounds and self._open):
+            if not self._finished or (self._in_rounds and any(self._open)):
                 continue
-            ended = sorted(self._finished)
-            for index in ended:
-                self.agent.count_collected(self._finished[index][0])
+            finished = sorted(self._finished, key=itemgetter(0))
+            ended = [index for index, *_ in finished]
+            for _, collected, _ in finished:
+                self.agent.count_collected(collected)
+                self._lengths.append(len(collected.experience.rewards))
             if not self._in_rounds:
                 self._begin(ended)  # at once: they need not wait until this process has learned
-            for index in ended:
-                self._learn(index, *self._finished.pop(index))
+            self._finished = []
+            for each in finished:
+                self._learn(*each)
             self.transport.publish()
             if self.agent.num_timesteps >= self.session.next_event:
                 self.session.handle_events()
@@ -298,28 +314,44 @@ class Collection:
                 break
             if self._in_rounds:
                 self._begin(ended)
-        return self.budget.spent and not self._open
+        return self.budget.spent and not any(self._open)
 
     def _begin(self, indices: Iterable[int]) -> None:
-        for index in indices:
-            if self.budget.allows_another(len(self._open) + len(self._finished)):
-                self._open[index] = self.agent.n_episodes
-                self.transport.begin(index, self.agent.hand_out(index))
-                self.callbacks.rollout_start()
+        """Hand out episodes, to each collector one before any has two."""
+        for _ in range(self._ahead):
+            for index in indices:
+                if len(self._open[index]) < self._ahead and self._allows_another(index):
+                    self._open[index].append(self.agent.n_episodes)
+                    self.transport.begin(index, self.agent.hand_out(index))
+                    self.callbacks.rollout_start()
+
+    def _allows_another(self, index: int) -> bool:
+        n_open = sum(map(len, self._open))
+        if not self.budget.allows_another(n_open + len(self._finished)):
+            return False
+        if not self._open[index]:
+            return True
+        # ahead only as long as the open episodes will probably not spend the budget
+        del self._lengths[:-LAST]
+        expected = n_open * max(self._lengths, default=np.inf)
+        return self.agent.num_timesteps + expected < self.budget.last_step
 
     def _take(self) -> None:
         """Take the episodes that have arrived, and replace collectors that have failed."""
         for index, result in self.transport.wait(POLL):
             if isinstance(result, Failure):
                 self._replace(index, result)
-            else:
-                self._finished[index] = result, self._open.pop(index)
-                self._failures[index] = 0
+                continue
+            given = self._open[index]
+            self._finished.append((index, result, given.popleft()))
+            if given:
+                given[0] = self.agent.n_episodes  # the next one begins now
+            self._failures[index] = 0
 
     def _learn(self, index: int, collected: Collected, learned_before: int) -> None:
         agent = self.agent
         staleness = agent.n_episodes - learned_before
-        totals = agent.learn_collected(index, collected, goes_on=index in self._open)
+        totals = agent.learn_collected(index, collected, goes_on=bool(self._open[index]))
         record = EpisodeRecord(
             agent.n_episodes - 1, index, agent.num_timesteps, len(collected.experience.rewards),
             collected.total_reward, collected.terminated, collected.truncated, collected.is_success,
@@ -343,9 +375,9 @@ class Collection:
         if failure.at_start or self._failures[index] == MOST_FAILURES:
             times = "" if failure.at_start else f" {MOST_FAILURES} times in a row"
             raise CollectorError(f"collector {index} failed{times}: {failure.reason}")
-        if index in self._open:
+        if self._open[index]:
             self.agent.drop_episode(index)
-            del self._open[index]
+            self._open[index].clear()  # those after it have not begun
         warnings.warn(
             f"collector {index} was replaced and its open episode dropped: {failure.reason}",
             UserWarning,

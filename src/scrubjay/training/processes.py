@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -21,6 +22,7 @@ from scrubjay.training.collector import Collected, Collector, Order
 READY = "ready"
 START_TIMEOUT = 300.0  # seconds to start a process, import everything and make an environment
 SCRIPT = '; in a script, train below `if __name__ == "__main__":`, because it is imported again'
+MOST_AHEAD = 16_384  # bytes of an order for a busy collector; a few of them fit into any pipe
 LAST_WORDS = 2.0  # seconds that a collector has to close its environment
 
 
@@ -34,7 +36,7 @@ def work(connection: Connection, packed: bytes, address: Address, index: int) ->
         reader = Reader(address, index, agent.memories, agent.use_memories)
         collector = Collector(job, index, reader.enter, reader.leave)
         connection.send(READY)
-        while (order := connection.recv()) is not None:
+        for order in received(connection):
             connection.send(collector.run(order))
         collector.env.close()
     except (EOFError, BrokenPipeError):
@@ -44,6 +46,20 @@ def work(connection: Connection, packed: bytes, address: Address, index: int) ->
         with contextlib.suppress(OSError):
             connection.send(Failure(text))
     os._exit(0)  # the interpreter's own end would complain about arrays in shared memory
+
+
+def received(connection: Connection) -> Iterable[Order]:
+    """The orders in turn, each with the newest state that has arrived, until None arrives."""
+    orders: deque[Order] = deque()
+    while True:
+        while not orders or connection.poll():
+            order = connection.recv()
+            if order is None:
+                return
+            orders.append(order)
+        states = [each.embedding for each in orders if each.embedding is not None]
+        newest = orders[-1]._replace(embedding=states[-1] if states else None)
+        yield newest._replace(number=orders.popleft().number)
 
 
 def _end_with_parent() -> None:
@@ -60,10 +76,10 @@ class Worker:
     process: BaseProcess
     connection: Connection
     is_ready: bool = False
-    busy: bool = False
+    n_sent: int = 0  # orders that it has not answered yet
     decisions: int = -1
     deadline: float = 0.0
-    waiting: list[Order] = field(default_factory=list)
+    waiting: deque[Order] = field(default_factory=deque)
 
 
 class Processes:
@@ -75,6 +91,9 @@ class Processes:
     Raises:
         CollectorError: If a collector cannot be started.
     """
+
+    # the longest sweep of values on PointUMaze takes as long as four of its episodes
+    ahead = 4
 
     def __init__(self, opening: Opening) -> None:
         self._timeout = opening.timeout
@@ -131,7 +150,7 @@ class Processes:
                 worker.connection.send(None)
         end = time.monotonic() + LAST_WORDS
         for worker in self._workers:
-            if not worker.busy:
+            if not worker.n_sent:
                 worker.process.join(max(end - time.monotonic(), 0))
             self._end(worker)
         self._workers = []
@@ -141,17 +160,26 @@ class Processes:
 
     def begin(self, index: int, order: Order) -> None:
         """Give a collector an episode to run; one that is being started runs it then."""
+        self._workers[index].waiting.append(order)
+        self._send(index)
+
+    def _send(self, index: int) -> None:
+        """Send the orders that wait, a large one only to a collector that waits for it."""
         worker = self._workers[index]
-        if not worker.is_ready:
-            worker.waiting.append(order)
-            return
-        if same_arrays(self._known[index], order.embedding):
-            order = order._replace(embedding=None)
-        else:
-            self._known[index] = order.embedding
-        worker.busy, worker.deadline = True, self._time() + self._timeout
-        with contextlib.suppress(OSError):  # a dead one is found by `wait`
-            worker.connection.send(order)
+        while worker.is_ready and worker.waiting:
+            state = worker.waiting[0].embedding
+            is_known = same_arrays(self._known[index], state)
+            if worker.n_sent and not is_known and _size(state) > MOST_AHEAD:
+                return  # it may be sending an episode: both would wait for the other to receive
+            order = worker.waiting.popleft()
+            if is_known:
+                order = order._replace(embedding=None)
+            self._known[index] = state
+            if not worker.n_sent:
+                worker.deadline = self._time() + self._timeout
+            worker.n_sent += 1
+            with contextlib.suppress(OSError):  # a dead one is found by `wait`
+                worker.connection.send(order)
 
     def publish(self) -> None:
         """Let collectors decide against the memories as they are now."""
@@ -180,17 +208,17 @@ class Processes:
             return result._replace(at_start=not worker.is_ready)
         if result == READY:
             worker.is_ready = True
-            for order in worker.waiting:
-                self.begin(index, order)
+            self._send(index)
             return None
-        worker.busy = False
+        worker.n_sent -= 1
+        self._send(index)
         return result  # type: ignore[no-any-return]
 
     def _silent(self, heard: set[int]) -> list[tuple[int, Failure]]:
         """Collectors that have an episode, or are being started, and make no progress."""
         now, found = self._time(), []
         for index, worker in enumerate(self._workers):
-            if index in heard or (worker.is_ready and not worker.busy):
+            if index in heard or (worker.is_ready and not worker.n_sent):
                 continue
             decisions = self._publisher.decisions(index)
             if worker.is_ready and decisions != worker.decisions:
@@ -213,6 +241,10 @@ def _ending(code: int | None, was_ready: bool) -> str:
     if code is not None and code < 0:
         return f"its process was ended by {signal.Signals(-code).name}"
     return f"its process ended with code {code}{'' if was_ready else SCRIPT}"
+
+
+def _size(state: Any) -> int:
+    return sum(array.nbytes for array in state.values()) if state else 0
 
 
 def same_arrays(known: Any, state: Any) -> bool:
