@@ -4,12 +4,12 @@ In many dimensions most boxes of a tree are near every key, and a tree reads alm
 worst order. A scan reads them one after the other, and its speed is that of the main memory. So
 this index scans one byte for each number instead of four.
 
-The rows are in blocks of 128. A block has a centre and a scale; the code of a number is its distance
-from the centre in units of the scale, rounded to a whole number between -127 and 127. The block
-also stores its error, the largest distance between a row and what its codes stand for. A key that
-is searched is coded in the same way, in finer units. The distance between the two codes, less the
-errors of both, is never more than that between key and row, and with the errors added never less.
-So most rows are excluded by their codes alone, which are small whole numbers: one instruction
+The rows are in blocks of 128. A block has a centre and a scale; the code of a number is its
+distance from the centre in units of the scale, rounded to a whole number between -127 and 127. The
+block also stores its error, the largest distance between a row and what its codes stand for. A key
+that is searched is coded in the same way, in finer units. The distance between the two codes, less
+the errors of both, is never more than that between key and row, and with the errors added never
+less. So most rows are excluded by their codes alone, which are small whole numbers: one instruction
 multiplies and adds 32 of them, without rounding errors. The squared distance is |y|^2 - 2 y z +
 |z|^2, of which |y|^2 is stored for each row. Rows whose lower bound is below the k-th smallest
 upper bound are collected, and measured when all blocks have been seen, a few dozen of 10^5: by an

@@ -134,7 +134,7 @@ def scan_search(
             waiting = 0
             if count == k:
                 worst = min(worst, distances[k - 1])
-    return measure(scan, key, k, worst, candidates[:waiting], lowest, count, rows, distances)
+    return int(measure(scan, key, k, worst, candidates[:waiting], lowest, count, rows, distances))
 
 
 @compiled(nogil=True, fastmath=FAST)
@@ -217,7 +217,7 @@ def measure_codes(codes: Codes, words: Words, local: Shorts, steps: int, sums: R
     for lane in range(len(sums)):  # of unknown length, otherwise LLVM takes them one by one
         sums[lane] = np.int32(norms[lane]) * steps - np.int32(2) * sums[lane]
         least = min(least, sums[lane])
-    return np.int64(least)
+    return int(least)
 
 
 @compiled(nogil=True)
@@ -316,7 +316,7 @@ def encode_row(scan: IndexArrays, row: int) -> bool:
     """Write the codes of a row; return False if the codes of its block do not reach so far."""
     box, key, block, lane = scan.boxes[row // LANES], scan.keys[row], row // LANES, row % LANES
     codes, words = scan.nodes.view(np.uint8)[1 + block], scan.nodes[1 + block]
-    scale, total, norm = np.float64(box[SCALE]), 0.0, 0
+    scale, total, norm = np.float64(box[SCALE]), 0.0, 0.0
     most = code_range(len(key))[0]
     if scale == 0.0:
         return False
@@ -326,10 +326,10 @@ def encode_row(scan: IndexArrays, row: int) -> bool:
         if abs(code) > most:
             return False
         codes[i * LANES + lane] = np.uint8(code + ZERO)
-        norm += np.int64(code) * np.int64(code)
+        norm += code * code
         gap = offset - code * scale
         total += gap * gap
-    words[len(words) - LANES + lane] = norm
+    words[len(words) - LANES + lane] = np.uint32(norm)
     # the second term covers tiny errors, which float32 rounds badly
     error = CAUTION * np.sqrt(total) + (CAUTION - 1.0) * scale
     box[ERROR] = max(box[ERROR], np.float32(error))
@@ -372,7 +372,7 @@ def suits(box: Singles, lowest: Floats, highest: Floats) -> bool:
         if max(highest[i] - centre, centre - lowest[i]) > reach:
             return False
         largest = max(largest, highest[i] - lowest[i])
-    return 0.0 < reach <= COARSE * ROOM * 0.5 * largest
+    return bool(0.0 < reach <= COARSE * ROOM * 0.5 * largest)
 
 
 @compiled(nogil=True)
