@@ -46,12 +46,12 @@ class Lattice(gym.Env):
         return self.place.astype(np.float32), reward, outside, bool(over), {}
 
 
-def agent_and_naive(seed, k=3, gamma=0.9, capacity=1000, epsilon=0.1, d=0.0, project=False):
+def agent_and_naive(seed, k=3, gamma=0.9, capacity=1000, epsilon=0.1, d=0.0, project=False, hold=1):
     env = Lattice()
     embedding = RandomProjection(3) if project else None
     agent = MFEC(
         env, n_neighbors=k, gamma=gamma, capacity=capacity, epsilon=epsilon, seed=seed,
-        embedding=embedding, distance_threshold=d,
+        embedding=embedding, distance_threshold=d, hold=hold,
     )  # fmt: skip
 
     def embed(observation):
@@ -61,8 +61,9 @@ def agent_and_naive(seed, k=3, gamma=0.9, capacity=1000, epsilon=0.1, d=0.0, pro
 
     schedule = LinearSchedule(epsilon, epsilon, 1)
     naive = NaiveMFEC(
-        3, k=k, gamma=gamma, capacity=capacity, epsilon=schedule, seed=seed, embed=embed, d=d
-    )
+        3, k=k, gamma=gamma, capacity=capacity, epsilon=schedule, seed=seed, embed=embed, d=d,
+        hold=hold,
+    )  # fmt: skip
     return agent, naive
 
 
@@ -86,9 +87,10 @@ def assert_same(agent, naive):
     capacity=st.sampled_from([1, 5, 17, 1000]),
     epsilon=st.sampled_from([0.0, 0.1, 1.0]),
     project=st.booleans(),
+    hold=st.sampled_from([1, 2, 50]),
 )
-def test_training_is_that_of_a_naive_copy(seed, k, gamma, capacity, epsilon, project):
-    agent, naive = agent_and_naive(seed, k, gamma, capacity, epsilon, project=project)
+def test_training_is_that_of_a_naive_copy(seed, k, gamma, capacity, epsilon, project, hold):
+    agent, naive = agent_and_naive(seed, k, gamma, capacity, epsilon, project=project, hold=hold)
     agent.learn(300)
     naive.train(Lattice(), 300)
     assert agent.num_timesteps == naive.steps
