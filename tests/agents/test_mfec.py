@@ -193,13 +193,22 @@ def test_agents_with_different_numbers_of_actions_live_side_by_side():
         assert len(agent.memories) == agent.action_space.n
 
 
-def test_killed_and_resumed_a_run_is_the_run_that_was_never_killed(tmp_path):
-    words = "train mfec FourRoomsGrid --steps 20000 --n-neighbors 3 --capacity 60 --epsilon 0.2"
-    words = [*words.split(), "--eval-freq", "2000", "--checkpoint-freq", "500", "--quiet", "--out"]
+KILLED = {
+    "numbers": "FourRoomsGrid --steps 20000 --n-neighbors 3 --capacity 60 --epsilon 0.2",
+    # an image, whose keys are searched by the scan, and the pictures of the best rows
+    "images": "MinAtarBreakout --steps 6000 --embedding project:16 --hold 8 --capacity 60",
+}
+
+
+@pytest.mark.parametrize("kind", KILLED)
+def test_killed_and_resumed_a_run_is_the_run_that_was_never_killed(kind, tmp_path):
+    if kind == "images":
+        pytest.importorskip("minatar")
+    words = f"train mfec {KILLED[kind]} --eval-freq 2000 --checkpoint-freq 500 --quiet --out"
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert main([*words, str(whole)]) == 0
+    assert main([*words.split(), str(whole)]) == 0
     last = killed / "checkpoints" / "last.scrub"
-    command = [sys.executable, "-m", "scrubjay", *words, str(killed)]
+    command = [sys.executable, "-m", "scrubjay", *words.split(), str(killed)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and not last.exists():
             time.sleep(0.002)
@@ -211,6 +220,12 @@ def test_killed_and_resumed_a_run_is_the_run_that_was_never_killed(tmp_path):
     mine, theirs = (MFEC.load(run / "checkpoints" / "last.scrub") for run in (killed, whole))
     for name, memory in theirs.memories.items():
         assert mine.memories[name].digest() == memory.digest()
+    assert (mine.album is None) == (kind == "numbers")
+    if mine.album is not None:
+        state = theirs.album.state()
+        assert len(state) > 0
+        for name, array in mine.album.state().items():
+            np.testing.assert_array_equal(array, state[name])
 
 
 @pytest.mark.parametrize(

@@ -371,6 +371,7 @@ PAPER: dict[str, Any] = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "cap
 DEFAULT: dict[str, dict[str, Any]] = {
     "atari": PAPER,
     "minatar": {"n_neighbors": 5, "gamma": 0.99, "epsilon": (0.2, 0.005, 100_000)},
+    "grid": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1, "hold": 8},
     "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
 }
 
@@ -418,4 +419,6 @@ def kind_of_task(task: str) -> str:
     short = task.lower().removeprefix("scrubjay/").removesuffix("-v0")
     if short.startswith("minatar"):
         return "minatar"
+    if short == "fourroomsgrid":
+        return "grid"
     return "atari" if short in ATARI_GAMES or short.startswith("ale/") else "other"
