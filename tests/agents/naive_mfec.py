@@ -14,7 +14,8 @@ f32 = np.float32
 
 
 class NaiveMFEC:
-    def __init__(self, n_actions, *, k, gamma, epsilon, capacity, seed, embed=None, d=0.0):
+    def __init__(self, n_actions, *, k, gamma, epsilon, capacity, seed, embed=None, d=0.0, hold=1):
+        self.hold, self.held, self.last = hold, 0, None
         self.n_actions, self.k, self.gamma, self.epsilon = n_actions, k, gamma, epsilon
         self.capacity, self.seed, self.d = capacity, seed, d
         self.embed = embed or (lambda observation: observation)
@@ -39,11 +40,18 @@ class NaiveMFEC:
         return sum(values) / len(values)
 
     def act(self, key, uniforms):
-        if uniforms[0] < self.epsilon(self.steps):
-            return math.floor(uniforms[2] * self.n_actions)
+        if self.held > 0:
+            self.held -= 1
+            return self.last
         estimates = [self.estimate(action, key, True) for action in range(self.n_actions)]
         best = [action for action, value in enumerate(estimates) if value == max(estimates)]
-        return best[math.floor(uniforms[1] * len(best))]
+        self.last = best[math.floor(uniforms[1] * len(best))]
+        random = uniforms[0] < self.epsilon(self.steps)
+        if random:
+            self.last = math.floor(uniforms[2] * self.n_actions)
+        if self.hold > 1 and (random or len(best) == self.n_actions):
+            self.held = min(math.floor(1 / (1 - uniforms[3])), self.hold) - 1
+        return self.last
 
     def greedy(self, key):
         estimates = [self.estimate(action, key, False) for action in range(self.n_actions)]
@@ -69,11 +77,11 @@ class NaiveMFEC:
         while self.steps < total_timesteps:
             rng = generator(self.seed, Stream.POLICY, 0, number)
             observation, _ = env.reset(seed=reset_seed(self.seed, Stream.ENVIRONMENT, 0, number))
-            episode, ended = [], False
+            episode, ended, self.held = [], False, 0
             while not ended:
                 key = np.asarray(self.embed(observation)).astype(f32)
                 if len(episode) % 64 == 0:
-                    uniforms = rng.random((64, 3))
+                    uniforms = rng.random((64, 3 + (self.hold > 1)))
                 action = self.act(key, uniforms[len(episode) % 64])
                 observation, reward, terminated, truncated, _ = env.step(action)
                 ended = terminated or truncated

@@ -19,12 +19,12 @@ from scrubjay.agents.cec_plus_kernels import (
     REPEATED,
     SEEN,
     back_up,
-    duration,
 )
 from scrubjay.agents.files import NEUTRAL
 from scrubjay.agents.metric import median_step
 from scrubjay.agents.recorder import CHOICE, Choice, EpisodeRecorder, Experience
 from scrubjay.agents.returns import timeout_value
+from scrubjay.agents.sampling import duration
 from scrubjay.agents.settings import settings_of
 from scrubjay.embedding import Chain, FrozenNormalizer, GoalDifference, Identity, Periodic
 from scrubjay.memory.archive import ArchiveError, read_archive, write_archive

@@ -46,12 +46,12 @@ class Lattice(gym.Env):
         return self.place.astype(np.float32), reward, outside, bool(over), {}
 
 
-def agent_and_naive(seed, k=3, gamma=0.9, capacity=1000, epsilon=0.1, d=0.0, project=False):
+def agent_and_naive(seed, k=3, gamma=0.9, capacity=1000, epsilon=0.1, d=0.0, project=False, hold=1):
     env = Lattice()
     embedding = RandomProjection(3) if project else None
     agent = MFEC(
         env, n_neighbors=k, gamma=gamma, capacity=capacity, epsilon=epsilon, seed=seed,
-        embedding=embedding, distance_threshold=d,
+        embedding=embedding, distance_threshold=d, hold=hold,
     )  # fmt: skip
 
     def embed(observation):
@@ -61,8 +61,9 @@ def agent_and_naive(seed, k=3, gamma=0.9, capacity=1000, epsilon=0.1, d=0.0, pro
 
     schedule = LinearSchedule(epsilon, epsilon, 1)
     naive = NaiveMFEC(
-        3, k=k, gamma=gamma, capacity=capacity, epsilon=schedule, seed=seed, embed=embed, d=d
-    )
+        3, k=k, gamma=gamma, capacity=capacity, epsilon=schedule, seed=seed, embed=embed, d=d,
+        hold=hold,
+    )  # fmt: skip
     return agent, naive
 
 
@@ -86,9 +87,10 @@ def assert_same(agent, naive):
     capacity=st.sampled_from([1, 5, 17, 1000]),
     epsilon=st.sampled_from([0.0, 0.1, 1.0]),
     project=st.booleans(),
+    hold=st.sampled_from([1, 2, 50]),
 )
-def test_training_is_that_of_a_naive_copy(seed, k, gamma, capacity, epsilon, project):
-    agent, naive = agent_and_naive(seed, k, gamma, capacity, epsilon, project=project)
+def test_training_is_that_of_a_naive_copy(seed, k, gamma, capacity, epsilon, project, hold):
+    agent, naive = agent_and_naive(seed, k, gamma, capacity, epsilon, project=project, hold=hold)
     agent.learn(300)
     naive.train(Lattice(), 300)
     assert agent.num_timesteps == naive.steps
@@ -191,13 +193,22 @@ def test_agents_with_different_numbers_of_actions_live_side_by_side():
         assert len(agent.memories) == agent.action_space.n
 
 
-def test_killed_and_resumed_a_run_is_the_run_that_was_never_killed(tmp_path):
-    words = "train mfec FourRoomsGrid --steps 20000 --n-neighbors 3 --capacity 60 --epsilon 0.2"
-    words = [*words.split(), "--eval-freq", "2000", "--checkpoint-freq", "500", "--quiet", "--out"]
+KILLED = {
+    "numbers": "FourRoomsGrid --steps 20000 --n-neighbors 3 --capacity 60 --epsilon 0.2",
+    # an image, whose keys are searched by the scan, and the pictures of the best rows
+    "images": "MinAtarBreakout --steps 6000 --embedding project:16 --hold 8 --capacity 60",
+}
+
+
+@pytest.mark.parametrize("kind", KILLED)
+def test_killed_and_resumed_a_run_is_the_run_that_was_never_killed(kind, tmp_path):
+    if kind == "images":
+        pytest.importorskip("minatar")
+    words = f"train mfec {KILLED[kind]} --eval-freq 2000 --checkpoint-freq 500 --quiet --out"
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert main([*words, str(whole)]) == 0
+    assert main([*words.split(), str(whole)]) == 0
     last = killed / "checkpoints" / "last.scrub"
-    command = [sys.executable, "-m", "scrubjay", *words, str(killed)]
+    command = [sys.executable, "-m", "scrubjay", *words.split(), str(killed)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and not last.exists():
             time.sleep(0.002)
@@ -209,6 +220,12 @@ def test_killed_and_resumed_a_run_is_the_run_that_was_never_killed(tmp_path):
     mine, theirs = (MFEC.load(run / "checkpoints" / "last.scrub") for run in (killed, whole))
     for name, memory in theirs.memories.items():
         assert mine.memories[name].digest() == memory.digest()
+    assert (mine.album is None) == (kind == "numbers")
+    if mine.album is not None:
+        state = theirs.album.state()
+        assert len(state) > 0
+        for name, array in mine.album.state().items():
+            np.testing.assert_array_equal(array, state[name])
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from naive import squared
 from scrubjay.memory import EpisodicMemory, FlatScan, KDTree, Outcome
 from scrubjay.memory.index_kernels import find_in_tables, index_find
 from scrubjay.memory.scan_arrays import ERROR, NEXT, SLOT
+from scrubjay.memory.scan_kernels import ZERO, code_range
 
 
 def image_like_keys(rng, n, dim):
@@ -87,6 +88,25 @@ def test_rows_come_and_go(dim, kind, seed):
         same = [other for other, found in rows.items() if (found == key).all()]
         assert scan.query(key, 1)[0].tolist() == [min(same)]
         assert row in scan
+
+
+@pytest.mark.parametrize("dim", [1, 230, 231, 14_742, 14_743, 500_000])
+def test_sums_of_codes_fit_into_32_bits(dim):
+    largest, steps = code_range(dim)
+    # steps * |y|^2, and twice the product of stored codes and those of a key, cut off
+    most = dim * (steps * largest**2 + 2 * (largest + ZERO) * 2 * largest * steps)
+    assert 0 < most < 2**31
+    assert steps & (steps - 1) == 0
+    assert (steps, largest) == (64, 127) if dim <= 230 else steps < 64
+    assert (largest == 127) == (dim <= 14_742)
+    assert 2 * largest * steps < 2**15
+
+
+def test_same_answers_in_very_many_dimensions():
+    rng = np.random.default_rng(0)
+    keys = (255.0 * rng.integers(0, 2, (200, 20_000))).astype(np.float32)
+    keys[100:] += rng.normal(size=(100, 20_000))
+    same_answers(KDTree.build(keys), FlatScan.build(keys), keys[::60] + np.float32(0.5))
 
 
 def test_minus_zero_is_zero():

@@ -44,7 +44,6 @@ from scrubjay.agents.cec_plus_kernels import (
     RULE,
     SEEN,
     Ints,
-    duration,
     greedy_actions,
     plan_update,
     select_actions,
@@ -72,6 +71,7 @@ from scrubjay.agents.recorder import (
     Notes,
 )
 from scrubjay.agents.returns import check_corrections, check_returns, timeout_value
+from scrubjay.agents.sampling import duration
 from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range

@@ -22,6 +22,7 @@ from scrubjay.agents.recorder import (
 from scrubjay.agents.sampling import (
     best_of,
     copy_action,
+    duration,
     sample_softmax,
     store_key,
     write_noisy_action,
@@ -185,15 +186,6 @@ def note_best(
         best = best_of(scores, n_here)
         notes[BEST] = rows[best]
         noted[CLOSENESS] = np.exp(-rule.fading * np.sqrt(squared[best]))
-
-
-@compiled()
-def duration(draw: float, longest: int) -> int:
-    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
-
-    P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
-    """
-    return int(min(1.0 / (1.0 - draw), np.float64(longest)))
 
 
 @compiled()

@@ -19,8 +19,10 @@ UPDATE (Eq. 1), backwards over a finished episode, with its returns R_t = r_t + 
 When a memory is full, a new row takes the place of the one that was updated least recently.
 
 Equations and settings follow the paper as its public implementations do. They are silent, or
-differ, on three points:
+differ, on these points:
 
+- Exploration: with `hold` above 1, which the paper does not have, a random action, or one of which
+  no action is better, is repeated for n or more steps with probability 1 / n.
 - An action never tried: while a memory has fewer than k rows, a state that is not in it has the
   estimate infinity in training, so that every action is tried. Evaluation averages the rows that
   there are, and an action without any is not chosen.
@@ -42,6 +44,7 @@ from scrubjay.agents.recorder import (
     CHOICE,
     DECIDES,
     DISTANCE,
+    HELD,
     NOT_SEARCHED,
     STEP,
     WEIGHT,
@@ -50,9 +53,10 @@ from scrubjay.agents.recorder import (
     Floats,
     Lanes,
     Learned,
+    Notes,
 )
 from scrubjay.agents.returns import check_returns
-from scrubjay.agents.sampling import store_key, write_uniform_action
+from scrubjay.agents.sampling import duration, store_key, write_uniform_action
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
 from scrubjay.compiled import compiled
@@ -64,7 +68,8 @@ from scrubjay.memory.tree_arrays import STACK
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.training import Environment
 
-MEMORY, UNIFORM, NO_NEIGHBOR = int(Choice.MEMORY), int(Choice.UNIFORM), int(Choice.NO_NEIGHBOR)
+MEMORY, UNIFORM = int(Choice.MEMORY), int(Choice.UNIFORM)
+NO_NEIGHBOR, HELD_ACTION = int(Choice.NO_NEIGHBOR), int(Choice.HELD)
 
 Tables = tuple[tuple[npt.NDArray[Any], ...], ...]
 """For each action the arrays of its memory: those of the index, then the values."""
@@ -122,6 +127,7 @@ def select_actions(
     tables: Tables,
     n_neighbors: int,
     threshold: float,
+    hold: int,
     bounds: npt.NDArray[np.float32],
     lane_keys: npt.NDArray[np.float32],
     lane_actions: npt.NDArray[np.float32],
@@ -146,9 +152,16 @@ def select_actions(
             return lane
         uniforms = draws[lane, step % BLOCK]
         numbers[lane, step, DISTANCE], numbers[lane, step, WEIGHT] = NOT_SEARCHED, 0.0
+        if state[lane, HELD] > 0:
+            state[lane, HELD] -= 1
+            action[0] = lane_actions[lane, step - 1, 0]
+            trace[lane, step, CHOICE] = HELD_ACTION
+            continue
         if uniforms[0] < epsilon * scales[lane]:
             write_uniform_action(bounds, True, uniforms[2:], action)
             trace[lane, step, CHOICE] = UNIFORM
+            if hold > 1:
+                state[lane, HELD] = duration(uniforms[3], hold) - 1
             continue
         for a in range(len(tables)):
             estimates[a] = estimate(
@@ -161,6 +174,8 @@ def select_actions(
         if nearest[chosen] < np.inf:
             numbers[lane, step, DISTANCE] = np.sqrt(nearest[chosen])
             numbers[lane, step, WEIGHT] = 1.0
+        if hold > 1 and estimates.min() == estimates.max():
+            state[lane, HELD] = duration(uniforms[3], hold) - 1
     return -1
 
 
@@ -199,6 +214,8 @@ class MFEC(MemoryAgent):
         n_neighbors: rows whose values are averaged for a state that is not in the memory, k
         gamma: discount factor
         epsilon: probability of a random action: a number, or START,END,STEPS
+        hold: the longest time that an exploratory action lasts: a random one, or one of which no
+            action is better (1: a step, as in the paper)
         distance_threshold: states at most this far apart are the same; 0: the same key, as in the
             paper
         capacity: rows of the memory of each action; then the least recently updated gives its place
@@ -221,6 +238,7 @@ class MFEC(MemoryAgent):
         n_neighbors: Annotated[int, Range(1, 2**31 - 1, tune=(1, 20))] = 3,
         gamma: Annotated[float, Range(0, 1, tune=(0.9, 1.0))] = 0.99,
         epsilon: float | tuple[float, float, int] | LinearSchedule = 0.1,
+        hold: Annotated[int, Range(1, 2**31 - 1, tune=(1, 200), log=True)] = 1,
         distance_threshold: Annotated[float, Range(0)] = 0.0,
         capacity: Annotated[int, Range(1, 2**31 - 1)] = 1_000_000,
         embedding: Embedding | None = None,
@@ -230,6 +248,11 @@ class MFEC(MemoryAgent):
         device: str = "auto",
     ) -> None:
         super().__init__(env, locals())
+
+    @property
+    def notes(self) -> Notes:
+        """One uniform number more if exploratory actions last."""
+        return Notes(uniforms=3 + (self.hold > 1))
 
     def default_embedding(self) -> Embedding:
         """A random projection of images, as in the paper; other observations as they are."""
@@ -261,8 +284,8 @@ class MFEC(MemoryAgent):
         """Eq. 2, and a random action with probability epsilon."""
         epsilon = self.epsilon(self.num_timesteps)
         return select_actions(  # type: ignore[no-any-return]
-            self._tables, self.n_neighbors, self.distance_threshold, self.codec.bounds, *lanes,
-            keys, epsilon,
+            self._tables, self.n_neighbors, self.distance_threshold, self.hold, self.codec.bounds,
+            *lanes, keys, epsilon,
         )  # fmt: skip
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
@@ -348,6 +371,7 @@ PAPER: dict[str, Any] = {"n_neighbors": 11, "gamma": 1.0, "epsilon": 0.005, "cap
 DEFAULT: dict[str, dict[str, Any]] = {
     "atari": PAPER,
     "minatar": {"n_neighbors": 5, "gamma": 0.99, "epsilon": (0.2, 0.005, 100_000)},
+    "grid": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1, "hold": 8},
     "other": {"n_neighbors": 3, "gamma": 0.99, "epsilon": 0.1},
 }
 
@@ -395,4 +419,6 @@ def kind_of_task(task: str) -> str:
     short = task.lower().removeprefix("scrubjay/").removesuffix("-v0")
     if short.startswith("minatar"):
         return "minatar"
+    if short == "fourroomsgrid":
+        return "grid"
     return "atari" if short in ATARI_GAMES or short.startswith("ale/") else "other"

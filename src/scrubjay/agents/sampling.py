@@ -104,3 +104,12 @@ def write_noisy_action(
         half_width = (np.float64(bounds[1, j]) - np.float64(bounds[0, j])) / 2.0
         value = np.float32(stored[j] + noise_std * normals[j] * half_width)
         action[j] = min(max(value, bounds[0, j]), bounds[1, j])
+
+
+@compiled()
+def duration(draw: float, longest: int) -> int:
+    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
+
+    P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
+    """
+    return int(min(1.0 / (1.0 - draw), np.float64(longest)))

@@ -4,19 +4,21 @@ In many dimensions most boxes of a tree are near every key, and a tree reads alm
 worst order. A scan reads them one after the other, and its speed is that of the main memory. So
 this index scans one byte for each number instead of four.
 
-The rows are in blocks of 64. A block has a centre and a scale; the code of a number is its distance
-from the centre in units of the scale, rounded to a whole number between -31 and 31. The block also
-stores its error, the largest distance between a row and what its codes stand for. A key that is
-searched is coded in the same way. The distance between the two codes, less the errors of both, is
-never more than that between key and row, and with the errors added never less. So most rows are
-excluded by their codes alone, which are small whole numbers: one instruction measures 16 of them,
-without rounding errors. A block is given up as soon as all its rows are too far. Rows whose lower
-bound is below the k-th smallest upper bound are collected, and measured when all blocks have been
-seen, a few dozen of 10^5: by an approximate float32 distance, and if that cannot reject a row with
-certainty, exactly. The answers are those of a loop over all rows, to the last bit.
+The rows are in blocks of 128. A block has a centre and a scale; the code of a number is its
+distance from the centre in units of the scale, rounded to a whole number between -127 and 127. The
+block also stores its error, the largest distance between a row and what its codes stand for. A key
+that is searched is coded in the same way, in finer units. The distance between the two codes, less
+the errors of both, is never more than that between key and row, and with the errors added never
+less. So most rows are excluded by their codes alone, which are small whole numbers: one instruction
+multiplies and adds 32 of them, without rounding errors. The squared distance is |y|^2 - 2 y z +
+|z|^2, of which |y|^2 is stored for each row. Rows whose lower bound is below the k-th smallest
+upper bound are collected, and measured when all blocks have been seen, a few dozen of 10^5: by an
+approximate float32 distance, and if that cannot reject a row with certainty, exactly. The answers
+are those of a loop over all rows, to the last bit.
 
 A new row is coded with the centre and scale of its block; if they do not reach so far, the whole
-block is coded again.
+block is coded again. A block begins with those of the block before it, and keeps them where they
+suit its rows, so that a key is coded once for many blocks.
 
 A hash table of whole keys finds a row with an identical key without a scan (0.0 and -0.0 are the
 same number). It has a chain for each slot; several rows with the same key are one entry of the
@@ -42,7 +44,7 @@ from scrubjay.memory.scan_arrays import (
     empty_scan,
     grown_scan,
 )
-from scrubjay.memory.scan_kernels import encode_blocks, fill_hash, slot_of
+from scrubjay.memory.scan_kernels import ZERO, encode_blocks, fill_hash, slot_of
 
 __all__ = ["FlatScan"]
 
@@ -122,9 +124,11 @@ class FlatScan(Index):
 
     def _check_codes(self, rows: npt.NDArray[np.int64]) -> None:
         keys, nodes, boxes, _ = self.arrays
-        codes = nodes[1:].view(np.int8).reshape(len(boxes), -1, LANES)
+        codes = nodes[1:].view(np.uint8).reshape(len(boxes), -1, LANES)
         blocks, lanes = np.divmod(rows, LANES)
-        own = codes[blocks, : self.key_dim, lanes].astype(np.float64)
+        own = codes[blocks, : self.key_dim, lanes].astype(np.float64) - ZERO
+        norms = nodes[1 + blocks, nodes.shape[1] - LANES + lanes]
+        check((norms == (own**2).sum(axis=1)).all(), "the norm of a row is wrong")
         scales = boxes[blocks, SCALE].astype(np.float64)
         centres = boxes[blocks, CENTRE:].astype(np.float64)
         errors = np.linalg.norm(keys[rows] - (centres + scales[:, None] * own), axis=1)

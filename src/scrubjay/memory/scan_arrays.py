@@ -7,20 +7,24 @@ import numpy as np
 
 from scrubjay.memory.index_arrays import NODE_WIDTH, IndexArrays, fill_front
 
-LANES = 64
+LANES = 128
 """Number of rows in a block."""
 
 CHUNK = 8
 """Number of dimensions that are measured together; keys are padded to a multiple of it."""
 
-# Column of record 0 of `nodes`: one more than the largest row id that was ever in use. Record 1 + b
+# Columns of record 0 of `nodes`: one more than the largest row id that was ever in use, and the
+# last number that was given to the centre and scale of a block. Record 1 + b
 # has the codes of block b, one byte each: of all rows in the first dimension, then in the second,
-# and so on, so that one instruction measures many rows.
-END = NODE_WIDTH - 1
+# and so on, so that one instruction measures many rows. After them comes the sum of the squares of
+# the codes of each row, which takes as much room as so many codes.
+END, LAST_SHARED = NODE_WIDTH - 1, NODE_WIDTH - 2
+NORM_CODES = 4
 
 # Columns of `boxes`, which has one record for each block. A code c stands for the number
-# centre + SCALE * c, and no row is farther than ERROR from what its codes stand for.
-SCALE, ERROR, CENTRE = range(3)
+# centre + SCALE * c, and no row is farther than ERROR from what its codes stand for. Blocks with
+# the same number SHARED, an int32, have the same centre and scale.
+SCALE, ERROR, SHARED, CENTRE = range(4)
 
 # Columns of `buckets`, which has one record for each row, and is a hash table of whole keys. SLOT
 # belongs to the slot of that number, not to the row: it is the first row of its chain. A chain has
@@ -34,7 +38,7 @@ def empty_scan(key_dim: int, n_rows: int) -> IndexArrays:
     n_blocks, n_codes = -(-n_rows // LANES), -(-key_dim // CHUNK) * CHUNK
     return IndexArrays(
         np.zeros((n_rows, key_dim), np.float32),
-        np.zeros((1 + n_blocks, n_codes * LANES // 4), np.uint32),
+        np.zeros((1 + n_blocks, (n_codes + NORM_CODES) * LANES // 4), np.uint32),
         np.zeros((n_blocks, CENTRE + key_dim), np.float32),
         np.full((n_rows, 4), -1, np.int32),
     )

@@ -1,5 +1,7 @@
 """The compiled functions of the flat scan: search, codes, hash, add and remove."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,9 +14,12 @@ from scrubjay.memory.scan_arrays import (
     END,
     ERROR,
     LANES,
+    LAST_SHARED,
     NEXT,
+    NORM_CODES,
     PREVIOUS,
     SCALE,
+    SHARED,
     SLOT,
 )
 from scrubjay.memory.tree_kernels import (
@@ -27,13 +32,13 @@ from scrubjay.memory.tree_kernels import (
     Ints,
     Rows,
     Singles,
-    key_distance,
     rough_distance,
 )
 
-Codes = npt.NDArray[np.int8]
+Codes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint32]
 Shorts = npt.NDArray[np.int16]
-Parts = npt.NDArray[np.uint16]
+U = np.uint64
 
 FAST = {*ANY_ORDER, "nnan"}
 """Numbers here may be infinite, but never NaN."""
@@ -41,15 +46,19 @@ FAST = {*ANY_ORDER, "nnan"}
 STRIDE = 16
 """A search visits each 16th block first, to find near rows early, then the others in order."""
 
-PATIENCE = 4
-"""Number of chunks after which a block is given up if all its rows are too far."""
+LARGEST_CODE, ZERO = 127, 128
+"""Codes are between -127 and 127, and stored with 128 added. LLVM then multiplies and adds them in
+one instruction, which it does not with signed bytes."""
 
-LARGEST_CODE, FARTHEST_CODE = 31, 59
-"""The largest code of a row, and of a key that is searched. The sum of CHUNK squares of their
-differences is at most 8 * 90^2, which fits into 16 bits."""
+FINEST_STEPS = 64
+"""A key that is searched has codes in units of up to 1/64 of the scale."""
 
-ROOM = 1.25
+ROOM = 2.0
 """How much farther than its rows the codes of a block reach, as a factor."""
+
+COARSE = 2.0
+"""A block does not share the codes of the one before it if its own scale would be less than that of
+the other one divided by this."""
 
 FINEST, FINEST_OF_ALL = 1e-6, 1e-12
 """The smallest scale of a block, relative to its centre and absolute."""
@@ -60,13 +69,23 @@ CAUTION = 1.0 + 1e-6
 LARGEST_SUM = 2.0**31 - 1
 """No sum is larger; a limit may be."""
 
-HALF_ULP = 2.0**-24
-"""The largest rounding error of a float32, relative to it."""
-
 MOST_CANDIDATES = 1024
 """Number of candidates that a search collects at most before it measures them."""
 
 # ---------------------------------------------------------------- search
+
+
+class CodedKey(NamedTuple):
+    """What is known of the codes of a key that is searched, in units of the scale."""
+
+    steps: float
+    """Its codes are in units of the scale divided by this."""
+    offset: float
+    """What `measure_codes` leaves out of squared distances."""
+    error: float
+    """At most so far is the key from its codes, without what was cut off."""
+    farthest: float
+    """At most so far is the key from its codes."""
 
 
 @compiled(nogil=True)
@@ -85,107 +104,129 @@ def scan_search(
         distances[0] = 0.0
         if rows[0] >= 0 or worst == 0.0:
             return 1 if rows[0] >= 0 else 0
-    codes = scan.nodes.view(np.int8)
+    codes = scan.nodes.view(np.uint8)
     n_blocks = -(-np.int64(scan.nodes[0, END]) // LANES)
-    local, sums = np.zeros(codes.shape[1] // LANES, np.int16), np.empty(LANES, np.int32)
-    parts, highest = np.empty(LANES, np.uint16), np.full(k, np.inf)
+    n_codes = codes.shape[1] // LANES - NORM_CODES
+    local, sums = np.zeros(n_codes, np.int16), np.empty(LANES, np.int32)
+    near, highest = np.empty(LANES, np.int64), np.full(k, np.inf)
     candidates, lowest = np.empty(MOST_CANDIDATES, np.int64), np.empty(MOST_CANDIDATES)
     count, waiting, sample = 0, 0, -(-n_blocks // STRIDE)
+    marks, steps = scan.boxes.view(np.int32)[:, SHARED], np.int32(code_range(len(key))[1])
+    shared, view = np.int32(-1), CodedKey(1.0, 0.0, 0.0, 0.0)
     for turn in range(sample + n_blocks):
         block = STRIDE * turn if turn < sample else turn - sample
         if turn >= sample and block % STRIDE == 0:
             continue
-        error, farthest = encode_key(scan.boxes[block], key, local)
-        limit = code_limit(scan.boxes[block], error, worst)
-        if is_near(codes[1 + block], local, limit, parts, sums):
+        box = scan.boxes[block]
+        if marks[block] != shared:
+            shared, view = marks[block], encode_key(box, key, local)
+        limit = code_limit(box, view, worst)
+        if measure_codes(codes[1 + block], scan.nodes[1 + block], local, steps, sums) <= limit:
             waiting = collect(
-                scan, block, error, farthest, limit, sums, waiting, candidates, lowest, highest
+                scan, block, view, limit, sums, near, waiting, candidates, lowest, highest
             )
             worst = min(worst, highest[k - 1] * highest[k - 1])
-        if waiting > 0 and (turn + 1 >= sample or waiting > MOST_CANDIDATES - LANES):
+        if waiting > MOST_CANDIDATES - LANES:
             count = measure(
                 scan, key, k, worst, candidates[:waiting], lowest, count, rows, distances
             )
             waiting = 0
             if count == k:
                 worst = min(worst, distances[k - 1])
-    return count
+    return int(measure(scan, key, k, worst, candidates[:waiting], lowest, count, rows, distances))
 
 
 @compiled(nogil=True, fastmath=FAST)
-def encode_key(box: Singles, key: Singles, local: Shorts) -> tuple[float, float]:
-    """Write the codes of a key that is searched, for one block; return two bounds of their error.
+def encode_key(box: Singles, key: Singles, local: Shorts) -> CodedKey:
+    """Write the codes of a key that is searched, for one block; return what is known of them.
 
-    Codes of a key that is far away are cut off. The first bound leaves out what was cut off: no row
-    then seems farther than it is. The second one includes it: no row seems nearer than it is. Both
-    include the rounding errors of float32.
+    Codes of a key that is far away are cut off, at twice the largest code of a row. The error
+    leaves out what was cut off: no row then seems farther than it is. `farthest` includes it: no
+    row seems nearer than it is. Both include rounding errors.
     """
-    inverse = np.float32(1.0 / np.float64(box[SCALE]))  # otherwise LLVM divides in the loop
-    most = np.float32(FARTHEST_CODE)
-    inside, outside = np.float32(0.0), np.float32(0.0)
+    inverse = 1.0 / np.float64(box[SCALE])  # otherwise LLVM divides in the loop
+    largest, steps = code_range(len(key))
+    most, step = 2.0 * largest, 1.0 / steps  # exact, a power of two
+    inside, outside, total, norm = 0.0, 0.0, 0.0, 0.0
     for i in range(len(key)):
-        exact = np.float32((key[i] - box[CENTRE + i]) * inverse)
+        exact = (np.float64(key[i]) - np.float64(box[CENTRE + i])) * inverse
         near = min(max(exact, -most), most)
-        code = np.float32(np.rint(near))
+        code = np.rint(near * steps)
         local[i] = np.int16(code)
-        inside += np.float32((near - code) * (near - code))
-        outside += np.float32((exact - code) * (exact - code))
-    factor, extra = 1.0 + (len(key) + 8) * HALF_ULP, 2 * FARTHEST_CODE * HALF_ULP * len(key)
-    return (
-        factor * np.sqrt(np.float64(inside)) + extra,
-        factor * np.sqrt(np.float64(outside)) + extra,
+        total += code
+        norm += code * code
+        inside += (near - code * step) * (near - code * step)
+        outside += (exact - code * step) * (exact - code * step)
+    return CodedKey(
+        float(steps),
+        (norm * step + 2 * ZERO * total) * step,
+        CAUTION * np.sqrt(inside) + (CAUTION - 1.0),
+        CAUTION * np.sqrt(outside) + (CAUTION - 1.0),
     )
 
 
 @compiled(nogil=True, forceinline=True)
-def code_limit(box: Singles, error: float, worst: float) -> float:
-    """Return the squared distance of codes above which a row is certainly farther than `worst`.
+def code_range(key_dim: int) -> tuple[int, int]:
+    """Return the largest code of a row and the steps of a key, for sums that fit into 32 bits.
+
+    With L the largest code, no term of the sums in `measure_codes` is more than
+    steps * L^2 + 2 * (L + ZERO) * (2 * L * steps). Up to 230 dimensions this allows FINEST_STEPS,
+    up to 14,742 LARGEST_CODE.
+    """
+    most = LARGEST_SUM / key_dim
+    largest = int(min(float(LARGEST_CODE), (np.sqrt(4.0 * ZERO**2 + 5.0 * most) - 2.0 * ZERO) / 5))
+    steps = FINEST_STEPS
+    while steps > 1 and steps * largest * (5 * largest + 4 * ZERO) > most:
+        steps //= 2
+    return largest, steps
+
+
+@compiled(nogil=True, forceinline=True)
+def code_limit(box: Singles, view: CodedKey, worst: float) -> float:
+    """Return the limit of `measure_codes` above which a row is certainly farther than `worst`.
 
     Let x be a row, y what its codes stand for, q the key and z what its codes stand for. Then
     |q - x| >= |z - y| - |q - z| - |x - y|, and the codes measure |z - y| in units of the scale.
     """
-    farthest: float = (np.sqrt(worst) + np.float64(box[ERROR])) / np.float64(box[SCALE]) + error
-    return farthest * farthest * CAUTION
+    far = (np.sqrt(worst) + np.float64(box[ERROR])) / np.float64(box[SCALE]) + view.error
+    limit: float = (far * far * CAUTION - view.offset) * view.steps
+    return limit
 
 
-@compiled(nogil=True)
-def is_near(codes: Codes, local: Shorts, limit: float, parts: Parts, sums: Rows) -> bool:
-    """Fill `sums` with the squared distances between the codes of a key and those of a block.
+@compiled(nogil=True, forceinline=True)
+def measure_codes(codes: Codes, words: Words, local: Shorts, steps: int, sums: Rows) -> int:
+    """Compare the codes of a key with those of a block; return the smallest of `sums`.
 
-    Returns False, and does not finish the sums, as soon as all of them are above the limit. Each
-    loop has numbers of one size, and the last one an unknown length, so that LLVM uses one
-    instruction for many rows.
+    Let y be the codes of row i, z those of the key, in units of 1 / steps. Then entry i of `sums`
+    becomes steps * |y|^2 - 2 y' z, with y' = y + ZERO as it is stored. Divided by `steps` and with
+    `CodedKey.offset` added, this is the squared distance between y and z / steps.
+
+    Indexes have no sign, because LLVM otherwise compares them with 0 in the loop.
     """
-    for lane in range(LANES):
+    for lane in range(U(LANES)):
         sums[lane] = 0
-    n_chunks = len(local) // CHUNK
-    for chunk in range(n_chunks):
-        for lane in range(LANES):
-            part = np.uint16(0)
-            for i in range(CHUNK):
-                code = np.int16(codes[(chunk * CHUNK + i) * LANES + lane])
-                gap = np.int16(code - local[chunk * CHUNK + i])
-                part = np.uint16(part + np.uint16(gap * gap))
-            parts[lane] = part
-        for lane in range(LANES):
-            sums[lane] += np.int32(parts[lane])
-        if (chunk + 1) % PATIENCE == 0 or chunk + 1 == n_chunks:
-            lowest = sums[0]
-            for lane in range(len(sums)):
-                lowest = min(lowest, sums[lane])
-            if lowest > limit:
-                return False
-    return True
+    for chunk in range(U(len(local) // CHUNK)):
+        first = chunk * U(CHUNK)
+        for lane in range(U(LANES)):
+            part = np.int32(0)
+            for i in range(first, first + U(CHUNK)):
+                part += np.int32(codes[i * U(LANES) + lane]) * np.int32(local[i])
+            sums[lane] += part
+    norms, least = words[len(words) - LANES :], np.int32(LARGEST_SUM)
+    for lane in range(len(sums)):  # of unknown length, otherwise LLVM takes them one by one
+        sums[lane] = np.int32(norms[lane]) * steps - np.int32(2) * sums[lane]
+        least = min(least, sums[lane])
+    return int(least)
 
 
 @compiled(nogil=True)
 def collect(
     scan: IndexArrays,
     block: int,
-    error: float,
-    farthest: float,
+    view: CodedKey,
     limit: float,
     sums: Rows,
+    near: Ints,
     waiting: int,
     candidates: Ints,
     lowest: Floats,
@@ -198,7 +239,7 @@ def collect(
     """
     box, k = scan.boxes[block], len(highest)
     scale, own = np.float64(box[SCALE]), np.float64(box[ERROR])
-    near, found = np.empty(LANES, np.int64), np.int64(0)
+    found, step = np.int64(0), 1.0 / view.steps
     most = np.int64(min(limit, LARGEST_SUM))
     for lane in range(LANES):  # without a branch, which the processor could not predict
         near[found] = lane
@@ -207,11 +248,11 @@ def collect(
         row = block * LANES + lane
         if row >= len(scan.keys) or scan.buckets[row, NEXT] < 0:
             continue
-        root = np.sqrt(np.float64(sums[lane]))
+        root = np.sqrt(max(np.float64(sums[lane]) * step + view.offset, 0.0))
         candidates[waiting] = row
-        lowest[waiting] = max(scale * (root - error) - own, 0.0)
+        lowest[waiting] = max(scale * (root - view.error) - own, 0.0)
         waiting += 1
-        high = CAUTION * (scale * (root + farthest) + own)
+        high = CAUTION * (scale * (root + view.farthest) + own)
         if high < highest[k - 1]:
             place = k - 1
             while place > 0 and highest[place - 1] > high:
@@ -234,14 +275,18 @@ def measure(
     distances: Floats,
 ) -> int:
     """Measure candidates exactly, and keep the k nearest; return the number found so far."""
-    keys = scan.keys
+    keys, left = scan.keys, 0
     worst_row = rows[k - 1] if count == k else NO_ROW
     surely_worse = rough_limit(len(key), worst)
     for i in range(len(candidates)):
         row = candidates[i]
-        if lowest[i] * lowest[i] > worst * CAUTION or rough_distance(keys, row, key) > surely_worse:
-            continue
-        distance = key_distance(keys, row, key)
+        near = lowest[i] * lowest[i] <= worst * CAUTION
+        if near and rough_distance(keys, row, key) <= surely_worse:
+            candidates[left] = row
+            left += 1
+    measure_keys(keys, candidates[:left], key, lowest)
+    for i in range(left):
+        row, distance = candidates[i], lowest[i]
         if distance > worst or (distance == worst and row > worst_row):
             continue
         place = min(count, k - 1)
@@ -255,8 +300,24 @@ def measure(
         count = min(count + 1, k)
         if count == k and distances[k - 1] <= worst:
             worst, worst_row = distances[k - 1], rows[k - 1]
-            surely_worse = rough_limit(len(key), worst)
     return count
+
+
+@compiled(nogil=True)
+def measure_keys(keys: Singles, rows: Ints, key: Singles, distances: Floats) -> None:
+    """Do `key_distance` for many rows, four at a time: each waits for its own sum only."""
+    last = len(rows) - 1
+    for first in range(0, len(rows), 4):
+        a, b = keys[rows[first]], keys[rows[min(first + 1, last)]]
+        c, d = keys[rows[min(first + 2, last)]], keys[rows[min(first + 3, last)]]
+        totals = 0.0, 0.0, 0.0, 0.0
+        for i in range(len(key)):
+            x = np.float64(key[i])
+            p, q = np.float64(a[i]) - x, np.float64(b[i]) - x
+            r, s = np.float64(c[i]) - x, np.float64(d[i]) - x
+            totals = totals[0] + p * p, totals[1] + q * q, totals[2] + r * r, totals[3] + s * s
+        for place in range(min(4, len(rows) - first)):
+            distances[first + place] = totals[place]
 
 
 @compiled(nogil=True, forceinline=True)
@@ -273,18 +334,21 @@ def rough_limit(key_dim: int, worst: float) -> float:
 def encode_row(scan: IndexArrays, row: int) -> bool:
     """Write the codes of a row; return False if the codes of its block do not reach so far."""
     box, key, block, lane = scan.boxes[row // LANES], scan.keys[row], row // LANES, row % LANES
-    codes = scan.nodes.view(np.int8)[1 + block]
-    scale, total = np.float64(box[SCALE]), 0.0
+    codes, words = scan.nodes.view(np.uint8)[1 + block], scan.nodes[1 + block]
+    scale, total, norm = np.float64(box[SCALE]), 0.0, 0.0
+    most = code_range(len(key))[0]
     if scale == 0.0:
         return False
     for i in range(len(key)):
         offset = np.float64(key[i]) - np.float64(box[CENTRE + i])
         code = np.rint(offset / scale)
-        if abs(code) > LARGEST_CODE:
+        if abs(code) > most:
             return False
-        codes[i * LANES + lane] = np.int8(code)
+        codes[i * LANES + lane] = np.uint8(code + ZERO)
+        norm += code * code
         gap = offset - code * scale
         total += gap * gap
+    words[len(words) - LANES + lane] = np.uint32(norm)
     # the second term covers tiny errors, which float32 rounds badly
     error = CAUTION * np.sqrt(total) + (CAUTION - 1.0) * scale
     box[ERROR] = max(box[ERROR], np.float32(error))
@@ -293,7 +357,11 @@ def encode_row(scan: IndexArrays, row: int) -> bool:
 
 @compiled(nogil=True)
 def encode_block(scan: IndexArrays, block: int) -> None:
-    """Choose centre and scale of a block for its present rows, and write all their codes."""
+    """Choose centre and scale of a block for its present rows, and write all their codes.
+
+    They are those of the block before it, if these suit it: a search then codes its key once for
+    both.
+    """
     keys, buckets, box = scan.keys, scan.buckets, scan.boxes[block]
     lowest, highest = np.full(keys.shape[1], np.inf), np.full(keys.shape[1], -np.inf)
     rows = range(block * LANES, min(block * LANES + LANES, len(keys)))
@@ -302,17 +370,40 @@ def encode_block(scan: IndexArrays, block: int) -> None:
             for i in range(len(lowest)):
                 lowest[i] = min(lowest[i], keys[row, i])
                 highest[i] = max(highest[i], keys[row, i])
+    if block == 0 or not suits(scan.boxes[block - 1], lowest, highest):
+        center_box(box, lowest, highest)
+        scan.nodes[0, LAST_SHARED] += 1
+        scan.boxes.view(np.int32)[block, SHARED] = scan.nodes[0, LAST_SHARED]
+    else:
+        box[:] = scan.boxes[block - 1]
+    box[ERROR] = 0.0
+    for row in rows:
+        if buckets[row, NEXT] >= 0:
+            encode_row(scan, row)
+
+
+@compiled(nogil=True)
+def suits(box: Singles, lowest: Floats, highest: Floats) -> bool:
+    """Whether centre and scale of another block, if it has any, suit rows with these bounds."""
+    reach, largest = np.float64(box[SCALE]) * code_range(len(lowest))[0], 0.0
+    for i in range(len(lowest)):
+        centre = np.float64(box[CENTRE + i])
+        if max(highest[i] - centre, centre - lowest[i]) > reach:
+            return False
+        largest = max(largest, highest[i] - lowest[i])
+    return bool(0.0 < reach <= COARSE * ROOM * 0.5 * largest)
+
+
+@compiled(nogil=True)
+def center_box(box: Singles, lowest: Floats, highest: Floats) -> None:
+    """Set centre and scale of a block for rows with these bounds."""
     scale = FINEST_OF_ALL
     for i in range(len(lowest)):
         box[CENTRE + i] = 0.5 * (lowest[i] + highest[i])
         centre = np.float64(box[CENTRE + i])
         farthest = max(highest[i] - centre, centre - lowest[i])
-        scale = max(scale, farthest * ROOM / LARGEST_CODE, FINEST * abs(centre))
+        scale = max(scale, farthest * ROOM / code_range(len(lowest))[0], FINEST * abs(centre))
     box[SCALE] = scale
-    box[ERROR] = 0.0
-    for row in rows:
-        if buckets[row, NEXT] >= 0:
-            encode_row(scan, row)
 
 
 # ---------------------------------------------------------------- hash
@@ -406,15 +497,15 @@ def remove_from_hash(scan: IndexArrays, row: int) -> None:
 def scan_add(scan: IndexArrays, row: int) -> None:
     """Add a row, whose key is already in `keys`.
 
-    A new block begins with the centre and the scale of the one before it, which suit it mostly.
+    A new block begins with the centre and the scale of the one before it, which suit it mostly. If
+    they turn out to be too coarse when it is full, it gets its own.
     """
     add_to_hash(scan, row)
     block = row // LANES
     if block > 0 and scan.boxes[block, SCALE] == 0.0:
-        for i in range(scan.boxes.shape[1]):
-            scan.boxes[block, i] = scan.boxes[block - 1, i]
+        scan.boxes[block] = scan.boxes[block - 1]
         scan.boxes[block, ERROR] = 0.0
-    if not encode_row(scan, row):
+    if row % LANES == LANES - 1 or not encode_row(scan, row):
         encode_block(scan, block)
     scan.nodes[0, SIZE] += 1
     scan.nodes[0, END] = max(scan.nodes[0, END], row + 1)
