@@ -1,0 +1,307 @@
+"""Goals: the way to any goal, planned over the stored transitions when it is needed.
+
+Where observations tell which goal is desired, rows are stored without it: their keys are those of
+the state alone, and each keeps the key that it led to, which tells the goal that was achieved
+there. For a desired goal, the rows that achieve it are worth 1, and the others what the best of the
+rows around the key that they led to are worth, discounted. So whatever was seen on the way to one
+goal serves all others, and no goal has to be reached twice.
+
+Whether a goal is achieved is asked of the environment's own `compute_reward`; where there is none,
+goals are equal that are as close as those of observed successes. Where no row achieves the desired
+goal, the rows that come nearest to it are the target.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+from scrubjay.agents.discovery import TARGET
+from scrubjay.agents.planning import SETTLED, link, sweep
+from scrubjay.compiled import compiled
+from scrubjay.embedding.flatten import Flattener
+from scrubjay.memory import EpisodicMemory
+
+Floats = npt.NDArray[np.float64]
+Keys = npt.NDArray[np.float32]
+Values = npt.NDArray[np.float32]
+Rewards = Callable[[Floats, Floats], Floats]
+
+LINKS = 8  # rows around the key that a row led to
+KEPT_PLANS = 64
+
+
+class Goals(NamedTuple):
+    """Where in a key the goals are.
+
+    Attributes:
+        desired: The dimensions of the desired goal.
+        achieved: The dimensions of the achieved goal.
+        state: The dimensions of the state, which decide how near two keys are.
+        shape: The shape of a goal.
+    """
+
+    desired: tuple[int, ...]
+    achieved: tuple[int, ...]
+    state: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def mask(self, key_dim: int) -> Keys:
+        """1 for each dimension of the state, 0 for the others."""
+        mask = np.zeros(key_dim, np.float32)
+        mask[list(self.state)] = 1.0
+        return mask
+
+
+def find_goals(flattener: Flattener) -> Goals | None:
+    """Where the goals of flattened observations are, None where they have none."""
+    keys = flattener.keys or ()
+    if "desired_goal" not in keys or "achieved_goal" not in keys:
+        return None
+    ends = np.cumsum(flattener.sizes).tolist()
+    places = dict(zip(keys, zip(ends, flattener.sizes, flattener.shapes, strict=True), strict=True))
+    desired, achieved = places["desired_goal"], places["achieved_goal"]
+    if desired[2] != achieved[2]:
+        return None
+    dimensions = [tuple(range(end - size, end)) for end, size, _ in (desired, achieved)]
+    state = tuple(i for i in range(ends[-1]) if i not in dimensions[0])
+    return Goals(dimensions[0], dimensions[1], state, tuple(desired[2]))
+
+
+class LanePlans:
+    """What rows are worth for the goal of each lane; it changes with the goal and the episode."""
+
+    def __init__(self) -> None:
+        self.values: Values = np.zeros((1, 1), np.float32)
+        self._aims: dict[int, tuple[int, bytes]] = {}
+
+    def has(self, lane: int, aim: tuple[int, bytes]) -> bool:
+        """Whether a lane's plan is that for an episode's number and a goal."""
+        return self._aims.get(lane) == aim
+
+    def put(self, lane: int, aim: tuple[int, bytes], values: Values) -> None:
+        """Keep the plan of a lane."""
+        self.reserve(lane + 1, len(values))
+        self.values[lane, : len(values)] = values
+        self.values[lane, len(values) :] = 0.0
+        self._aims[lane] = aim
+
+    def reserve(self, n_lanes: int, n_rows: int) -> None:
+        """Make room; rows that a plan does not know are worth nothing for it."""
+        lanes, rows = self.values.shape
+        if n_lanes > lanes or n_rows > rows:
+            rows = rows if n_rows <= rows else 2 * n_rows
+            grown = np.zeros((max(n_lanes, lanes), rows), np.float32)
+            grown[:lanes, : self.values.shape[1]] = self.values
+            self.values = grown
+
+
+class GoalMap:
+    """What is known of goals: where they are, when one is achieved, and the plans for some.
+
+    Args:
+        goals: Where they are in a key.
+    """
+
+    def __init__(self, goals: Goals) -> None:
+        self.goals = goals
+        self.radius = 0.0  # the largest distance of goals that counted as equal
+        self._env: Any = None
+        self._compute: Rewards | None = None
+        self._shift = self._scale = np.zeros(0)
+        self._links: tuple[int, npt.NDArray[np.int64], Floats] | None = None
+        self.lanes = LanePlans()
+        self._known: tuple[int, dict[bytes, Values]] = -1, {}
+
+    def set_scale(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over with which numbers keys were normalised.
+
+        Args:
+            state: The state of the normaliser.
+        """
+        self._shift, self._scale = state["mean"], np.sqrt(state["variance"])
+
+    def set_env(self, env: Any) -> None:
+        """Take over the environment, or None; its `compute_reward` decides what is achieved."""
+        if env is not self._env:
+            self._env, self._compute = env, reward_function(env, self.goals)
+
+    def desired(self, keys: npt.NDArray[Any]) -> Floats:
+        """(n, G): the desired goals of keys, in the numbers of the environment."""
+        return self._numbers(keys, self.goals.desired)
+
+    def achieved(self, keys: npt.NDArray[Any]) -> Floats:
+        """(n, G): the achieved goals of keys."""
+        return self._numbers(keys, self.goals.achieved)
+
+    def _numbers(self, keys: npt.NDArray[Any], dimensions: tuple[int, ...]) -> Floats:
+        chosen = list(dimensions)
+        found: Floats = keys[:, chosen] * self._scale[chosen] + self._shift[chosen]
+        return found
+
+    def observe(self, keys: npt.NDArray[Any], rewards: Floats) -> None:
+        """Learn from an episode how close goals are that count as equal.
+
+        Args:
+            keys: (n + 1, D): its keys, that after the last action too.
+            rewards: (n,): its rewards.
+        """
+        desired, achieved = self.desired(keys[:-1]), self.achieved(keys[1:])
+        paid = rewards > rewards.min()
+        if self._compute is not None:
+            # goals of its own that are near in time are near in space
+            desired, achieved = achieved[:-1], achieved[1:]
+            paid = self._compute(achieved, desired) >= self._compute(desired, desired)
+        if paid.any():
+            apart = np.linalg.norm(achieved[paid] - desired[paid], axis=1)
+            self.radius = max(self.radius, float(apart.max()))
+
+    def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
+        """Which of the achieved goals count as a goal; if none does, which come nearest to it."""
+        apart = np.linalg.norm(achieved - goal, axis=1)
+        if self._compute is None:
+            found = apart <= self.radius
+        else:
+            desired = np.repeat(goal[None], len(achieved), axis=0)
+            found = self._compute(achieved, desired) >= self._compute(goal[None], goal[None])
+        return found
+
+    def plan(
+        self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float, rare: int = -1
+    ) -> Values:
+        """What each row is worth for a goal.
+
+        Args:
+            memory: The memory, with the columns "next" and "links".
+            goal: (G,): the goal.
+            gamma: Discount factor.
+            fading: At the distance f a value counts exp(-fading f) times.
+            rare: The row to go to if no row achieves the goal; -1: the one that comes nearest.
+
+        Returns:
+            Its value, 1 where the goal is achieved. Where no row achieves it, those that come
+            nearest are worth `TARGET`, which is more.
+        """
+        links, near = self._linked(memory, fading)
+        achieved = self.achieved(memory.columns["next"])
+        hits = self.achieves(achieved, goal)
+        worth = 1.0
+        if not hits.any():
+            worth, apart = TARGET, np.linalg.norm(achieved - goal, axis=1)
+            hits = apart <= apart.min() if rare < 0 else np.arange(len(memory)) == rare
+        values = np.where(hits, np.float32(worth), np.float32(0.0))
+        mine = np.where(hits[:, None], -1, links)
+        sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
+        return values
+
+    def known_plan(
+        self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float
+    ) -> Values:
+        """The same as `plan`, made once for each goal and state of the memory."""
+        clock, plans = self._known
+        if clock != memory.clock:
+            plans = {}
+            self._known = memory.clock, plans
+        # other threads may do the same at the same time, and find the same
+        found = plans.get(goal.tobytes())
+        if found is None:
+            if len(plans) >= KEPT_PLANS:
+                plans.clear()
+            found = plans[goal.tobytes()] = self.plan(memory, goal, gamma, fading)
+        return found
+
+    def _linked(
+        self, memory: EpisodicMemory, fading: float
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The rows that each row leads to, and what their values count there."""
+        known = self._links
+        if known is None or known[0] != memory.clock:
+            links = memory.columns["links"].astype(np.int64)
+            mask = self.goals.mask(memory.key_dim)
+            near = closeness_of_links(memory.columns["next"], mask, memory.keys, links, fading)
+            known = self._links = memory.clock, links, near
+        return known[1:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without environment and plans."""
+        dropped = {"_env": None, "_compute": None, "_links": None, "_known": (-1, {})}
+        return {**vars(self), **dropped, "lanes": LanePlans()}
+
+
+def linked_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> npt.NDArray[np.int32]:
+    """The rows around the key that each row led to, nearest first, then -1.
+
+    Args:
+        memory: The memory, with the column "next" and a kd-tree.
+        mask: (D,): 1 for each dimension of the state.
+        radius: How far from that key they are at most.
+
+    Returns:
+        (n, `LINKS`): row ids.
+    """
+    ended = np.ascontiguousarray(memory.columns["ended"][:, 0])
+    nexts = memory.columns["next"] * mask
+    rows, _ = link(*memory.tree.arrays, nexts, ended, radius, 0.0, LINKS)
+    found: npt.NDArray[np.int32] = rows.astype(np.int32)
+    return found
+
+
+@compiled()
+def closeness_of_links(
+    nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int64], fading: float
+) -> Floats:
+    """What the value of each linked row counts at the key that a row led to."""
+    near = np.zeros(links.shape)
+    for i in range(len(links)):
+        for j in range(links.shape[1]):
+            row = links[i, j]
+            if row < 0 or row >= len(keys):
+                break
+            squared = 0.0
+            for k in range(len(mask)):
+                squared += (np.float64(nexts[i, k] * mask[k]) - np.float64(keys[row, k])) ** 2
+            near[i, j] = np.exp(-fading * np.sqrt(squared))
+    return near
+
+
+def reward_function(env: Any, goals: Goals) -> Rewards | None:
+    """The `compute_reward` of an environment for many goals at once, None if it has none."""
+    call = _find(env)
+    if call is None:
+        return None
+
+    def compute(achieved: Floats, desired: Floats) -> Floats:
+        shape = (len(achieved), *goals.shape)
+        paid = np.asarray(call(achieved.reshape(shape), desired.reshape(shape), {}), np.float64)
+        if paid.shape != (len(achieved),) or not np.isfinite(paid).all():
+            raise ValueError(f"expected {len(achieved)} rewards of compute_reward, got {paid}")
+        return paid
+
+    two = np.zeros((2, int(np.prod(goals.shape))))
+    try:
+        compute(two, two)
+    except Exception:  # it may be written for single goals, or need what only a step knows
+        return None
+    return compute
+
+
+def _find(env: Any) -> Callable[..., Any] | None:
+    """The function `compute_reward` of an environment of any kind."""
+    if isinstance(env, gymnasium.Env):
+        return env.get_wrapper_attr("compute_reward") if _has(env) else None
+    if hasattr(env, "env_method"):  # a VecEnv of Stable-Baselines3
+        return lambda *given: env.env_method("compute_reward", *given, indices=[0])[0]
+    if isinstance(env, VectorEnv) and hasattr(env, "call"):
+        return lambda *given: env.call("compute_reward", *given)[0]
+    return None
+
+
+def _has(env: gymnasium.Env[Any, Any]) -> bool:
+    try:
+        env.get_wrapper_attr("compute_reward")
+    except AttributeError:
+        return False
+    return True
