@@ -52,7 +52,7 @@ from scrubjay.agents.cec_plus_kernels import (
 )
 from scrubjay.agents.discovery import rare_row
 from scrubjay.agents.explanation import Explanation, explain_best
-from scrubjay.agents.goals import LINKS, GoalMap, find_goals, linked_rows
+from scrubjay.agents.goals import LINKS, GoalMap, Goals, find_goals, goals_in, linked_rows
 from scrubjay.agents.metric import (
     last_normalizer,
     median_step,
@@ -88,6 +88,7 @@ from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.images import reduction
 from scrubjay.memory import EpisodicMemory
 from scrubjay.randomness import Stream, generator
+from scrubjay.training.collector import Order
 
 SEEK_AFTER = 5_000  # steps without success, before rare places are sought
 
@@ -144,6 +145,8 @@ class CECPlus(MemoryAgent):
     name = "cec-plus"
     periodic: tuple[int, ...]
     _floor = math.inf  # the lowest value ever
+    _map: GoalMap | None = None
+    _looks_for_goals = True
 
     def __init__(
         self,
@@ -181,7 +184,7 @@ class CECPlus(MemoryAgent):
             # a state that is met again would promise itself one reward more, for ever
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
         self._scale_check = ScaleCheck()
-        self._next_plan = 0
+        self._next_plan = self._next_look = 0
         found = periodic_dimensions(self.embedding)
         if tuple(self.periodic) not in ((), found):
             raise ValueError(
@@ -250,7 +253,8 @@ class CECPlus(MemoryAgent):
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory; a threshold of 0 stands for one that is measured on the first episodes."""
         measured = self.distance_threshold == "step"
-        self._map = self._make_map()
+        if self._map is None and self._plans_goals and (goals := find_goals(self.flattener)):
+            self._map = GoalMap(goals)
         memory = EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
@@ -261,13 +265,11 @@ class CECPlus(MemoryAgent):
         )  # fmt: skip
         return {"memory": memory}
 
-    def _make_map(self) -> GoalMap | None:
-        """What is known of goals, if observations have some and keys are observations."""
-        goals = find_goals(self.flattener)
-        plans = self.goal_planning and 0 < self.gamma < 1
-        if goals is None or not plans or type(self.embedding) is not FrozenNormalizer:
-            return None
-        return GoalMap(goals)
+    @property
+    def _plans_goals(self) -> bool:
+        """Whether goals would be planned for: where keys are observations."""
+        is_default = type(self.embedding) is FrozenNormalizer
+        return self.goal_planning and 0 < self.gamma < 1 and is_default
 
     def _transition_columns(self) -> dict[str, Any]:
         """Where rows led to, if anything is made of it."""
@@ -449,7 +451,41 @@ class CECPlus(MemoryAgent):
             self._note_outcomes(experience, columns)
         outcomes = self._write(experience.keys, returns, columns, steps)[1]
         self._plan()
+        self._look_for_goals()
         return Learned(outcomes, len(rewards) - len(steps))
+
+    def _look_for_goals(self) -> None:
+        """From the day on that goals are found in observations, ways to them are planned."""
+        if not (self._looks_for_goals and self._plans_goals and self._has_found):
+            return
+        if self.album is not None or self.num_timesteps < self._next_look:
+            return
+        self._next_look = int(1.25 * self.num_timesteps)
+        state = self.embedding.state()
+        found = goals_in(self.memory, state["mean"], np.sqrt(state["variance"]))
+        if found is not None:
+            self._use_goals(*found)
+
+    def _use_goals(self, goals: Goals, radius: float) -> None:
+        """Store what is known as the rows of a memory without goals."""
+        old = self.memory
+        self._map = GoalMap(goals)
+        self._map.radius = radius
+        self.memories = self.make_memories()
+        memory, mask = self.memory, goals.mask(old.key_dim)
+        memory.distance_threshold = old.distance_threshold
+        columns = {name: column.copy() for name, column in old.columns.items()}
+        columns["links"] = np.full((len(old), LINKS), -1, np.int32)
+        columns["ended"] &= columns["reward"] <= 0
+        memory.write_many(old.keys * mask, old.values, **columns)
+        self._next_plan = 0
+        self.memory_changed()
+        self._link()
+
+    def hand_out(self, environment: int) -> Order:
+        # collectors have a copy of the memory of now, which must not become another one
+        self._looks_for_goals = False
+        return super().hand_out(environment)
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
         """Every step is a row, whatever its goal, unless it repeats one and led to the same."""
@@ -582,6 +618,8 @@ class CECPlus(MemoryAgent):
             **super().counters(),
             "next_plan": self._next_plan,
             "lowest_value": None if math.isinf(self._floor) else self._floor,
+            "next_look": self._next_look,
+            "goals": None if self._map is None else self._map.goals._asdict(),
             "goal_radius": 0.0 if self._map is None else self._map.radius,
         }
 
@@ -590,8 +628,11 @@ class CECPlus(MemoryAgent):
         self._next_plan = int(counters.get("next_plan", 0))  # 0.2.0 had none of them
         lowest = counters.get("lowest_value")
         self._floor = math.inf if lowest is None else float(lowest)
-        if self._map is not None:
-            self._map.radius = float(counters.get("goal_radius", 0.0))
+        self._next_look = int(counters.get("next_look", 0))
+        if self._plans_goals and (goals := counters.get("goals")):
+            self._map = GoalMap(Goals(**{name: tuple(each) for name, each in goals.items()}))
+            self._map.radius = float(counters["goal_radius"])
+            self.memories = self.make_memories()
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         rate = {"rollout/exploration_rate": self.epsilon(self.num_timesteps)}

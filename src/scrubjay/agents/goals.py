@@ -6,6 +6,9 @@ there. For a desired goal, the rows that achieve it are worth 1, and the others 
 rows around the key that they led to are worth, discounted. So whatever was seen on the way to one
 goal serves all others, and no goal has to be reached twice.
 
+Observations without named goals may have some all the same: numbers that stay the same within an
+episode, and that others come close to at every success (`goals_in`).
+
 Whether a goal is achieved is asked of the environment's own `compute_reward`; where there is none,
 goals are equal that are as close as those of observed successes. Where no row achieves the desired
 goal, the rows that come nearest to it are the target.
@@ -20,6 +23,7 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.discovery import TARGET
+from scrubjay.agents.metric import MOST, prediction_error, standardised
 from scrubjay.agents.planning import SETTLED, link, sweep
 from scrubjay.compiled import compiled
 from scrubjay.embedding.flatten import Flattener
@@ -32,6 +36,10 @@ Rewards = Callable[[Floats, Floats], Floats]
 
 LINKS = 8  # rows around the key that a row led to
 KEPT_PLANS = 64
+FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
+CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
+EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
+AGREED = 0.8  # share of the steps to within that distance of a goal that were paid
 
 
 class Goals(NamedTuple):
@@ -42,12 +50,26 @@ class Goals(NamedTuple):
         achieved: The dimensions of the achieved goal.
         state: The dimensions of the state, which decide how near two keys are.
         shape: The shape of a goal.
+        signs: For each achieved dimension 0 if it is the achieved goal itself, 1 if it is that
+            minus the desired one, -1 if it is the desired one minus that.
     """
 
     desired: tuple[int, ...]
     achieved: tuple[int, ...]
     state: tuple[int, ...]
     shape: tuple[int, ...]
+    signs: tuple[int, ...]
+
+    def reached(self, numbers: Floats) -> Floats:
+        """(n, G): the achieved goals of observations.
+
+        Args:
+            numbers: (n, D): the observations.
+        """
+        desired, signs = numbers[:, list(self.desired)], np.array(self.signs)
+        others = numbers[:, list(self.achieved)]
+        found: Floats = np.where(signs == 0, others, desired + signs * others)
+        return found
 
     def mask(self, key_dim: int) -> Keys:
         """1 for each dimension of the state, 0 for the others."""
@@ -68,7 +90,73 @@ def find_goals(flattener: Flattener) -> Goals | None:
         return None
     dimensions = [tuple(range(end - size, end)) for end, size, _ in (desired, achieved)]
     state = tuple(i for i in range(ends[-1]) if i not in dimensions[0])
-    return Goals(dimensions[0], dimensions[1], state, tuple(desired[2]))
+    return Goals(*dimensions, state, tuple(desired[2]), (0,) * desired[1])
+
+
+def goals_in(memory: EpisodicMemory, shift: Floats, scale: Floats) -> tuple[Goals, float] | None:
+    """Find goals in observations that do not name them.
+
+    A goal stays the same within an episode and differs between episodes. Another dimension tells
+    the achieved goal if it comes close to the goal at every success; or the difference of the
+    two, if it comes close to 0 at every success and the goal explains it: added to the goal, it
+    can be predicted from the rest of the observation.
+
+    Args:
+        memory: The memory, with the columns "next" and "reward".
+        shift: (D,): what is added to a key times its scale to get an observation.
+        scale: (D,): the scale.
+
+    Returns:
+        Where the goals are and how close they come at a success, None where there are none.
+    """
+    keys, nexts = memory.keys, memory.columns["next"]
+    rewards = memory.columns["reward"][:, 0]
+    # a row that was followed keeps where it led to then, for a goal within the threshold of its own
+    same, apart = (keys == nexts).mean(axis=0), np.abs(nexts - keys).max(axis=0)
+    fixed = (same > 0.5) & (apart <= memory.distance_threshold) & (np.ptp(keys, axis=0) > 0)
+    paid = rewards > (rewards.min() + rewards.max()) / 2
+    if not fixed.any() or len(np.unique(nexts[paid][:, fixed], axis=0)) < FEWEST_SUCCESSES:
+        return None
+    numbers = nexts * scale + shift
+    free = np.flatnonzero(~fixed & (np.ptp(nexts, axis=0) > 0))
+    pairs = [(int(i), *_partner(numbers, paid, int(i), free)) for i in np.flatnonzero(fixed)]
+    found = [(i, j, sign) for i, j, sign in pairs if j >= 0]
+    if not found or len({j for _, j, _ in found}) < len(found):
+        return None
+    desired, achieved, signs = zip(*found, strict=True)
+    hidden = {*desired, *(j for _, j, sign in found if sign)}
+    state = tuple(i for i in range(keys.shape[1]) if i not in hidden)
+    goals = Goals(desired, achieved, state, (len(desired),), signs)
+    apart = np.linalg.norm(goals.reached(numbers) - numbers[:, list(desired)], axis=1)
+    radius = float(apart[paid].max())
+    return (goals, radius) if paid[apart <= radius].mean() >= AGREED else None
+
+
+def _partner(
+    numbers: Floats, paid: npt.NDArray[np.bool_], goal: int, free: npt.NDArray[np.int64]
+) -> tuple[int, int]:
+    """The dimension that comes close to a goal at every success, and its sign; -1 if none does."""
+    some = numbers[np.linspace(0, len(numbers) - 1, min(len(numbers), MOST)).astype(np.int64)]
+    best, found = CLOSE, (-1, 0)
+    for other in free:
+        for sign in (0, 1, -1):
+            gap = numbers[:, other] - (0.0 if sign else 1.0) * numbers[:, goal]
+            share = np.abs(gap[paid]).max() / max(gap.std(), 1e-300)
+            if share < best and (sign == 0 or _explains(some, goal, int(other), sign, free)):
+                best, found = share, (int(other), sign)
+    return found
+
+
+def _explains(
+    numbers: Floats, goal: int, other: int, sign: int, free: npt.NDArray[np.int64]
+) -> bool:
+    """Whether a goal plus a difference depends on the rest of an observation, not on the goal."""
+    rest = standardised(numbers, numbers)[:, free[free != other]]
+    errors = [
+        prediction_error(rest, standardised(each, each)[:, None])
+        for each in (numbers[:, goal] + sign * numbers[:, other], numbers[:, other])
+    ]
+    return errors[0] < EXPLAINED * errors[1]
 
 
 class LanePlans:
@@ -131,16 +219,13 @@ class GoalMap:
 
     def desired(self, keys: npt.NDArray[Any]) -> Floats:
         """(n, G): the desired goals of keys, in the numbers of the environment."""
-        return self._numbers(keys, self.goals.desired)
+        chosen = list(self.goals.desired)
+        found: Floats = keys[:, chosen] * self._scale[chosen] + self._shift[chosen]
+        return found
 
     def achieved(self, keys: npt.NDArray[Any]) -> Floats:
         """(n, G): the achieved goals of keys."""
-        return self._numbers(keys, self.goals.achieved)
-
-    def _numbers(self, keys: npt.NDArray[Any], dimensions: tuple[int, ...]) -> Floats:
-        chosen = list(dimensions)
-        found: Floats = keys[:, chosen] * self._scale[chosen] + self._shift[chosen]
-        return found
+        return self.goals.reached(keys * self._scale + self._shift)
 
     def observe(self, keys: npt.NDArray[Any], rewards: Floats) -> None:
         """Learn from an episode how close goals are that count as equal.
