@@ -644,4 +644,8 @@ class CECPlus(MemoryAgent):
         return config
 
     def explain_key(self, key: Floats) -> Explanation:
-        return explain_best(self.memory, key, self._rules[0], weigh, FAR)
+        values = self.memory.value_array
+        if self._map is not None:
+            values = self._plan_of(self._map, np.asarray(key, np.float64))[0]
+        found = explain_best(self.memory, key * self._mask, self._rules[0], weigh, FAR, values)
+        return found._replace(key=key)
