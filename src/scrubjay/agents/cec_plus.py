@@ -355,10 +355,10 @@ class CECPlus(MemoryAgent):
         """The values of rows for each lane, planned anew for a new goal or episode."""
         plans, goals = known.lanes, known.desired(keys)
         plans.reserve(len(keys), len(self.memory))
-        for lane in np.flatnonzero(lanes.state[:, DECIDES]):
+        for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not plans.has(lane, aim):
-                rng = generator(self.seed, Stream.TARGET, int(lane), self.num_timesteps)
+                rng = generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
                 rare = rare_row(self.memory.keys, rng) if rng.random() < 0.5 else -1
                 fading = float(self._rules["fading"][0])
                 values = known.plan(self.memory, goals[lane], self.gamma, fading, rare)
@@ -474,7 +474,7 @@ class CECPlus(MemoryAgent):
         self.memories = self.make_memories()
         memory, mask = self.memory, goals.mask(old.key_dim)
         memory.distance_threshold = old.distance_threshold
-        columns = {name: column.copy() for name, column in old.columns.items()}
+        columns: dict[str, Any] = {name: column.copy() for name, column in old.columns.items()}
         columns["links"] = np.full((len(old), LINKS), -1, np.int32)
         columns["ended"] &= columns["reward"] <= 0
         memory.write_many(old.keys * mask, old.values, **columns)

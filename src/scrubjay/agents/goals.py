@@ -88,9 +88,9 @@ def find_goals(flattener: Flattener) -> Goals | None:
     desired, achieved = places["desired_goal"], places["achieved_goal"]
     if desired[2] != achieved[2]:
         return None
-    dimensions = [tuple(range(end - size, end)) for end, size, _ in (desired, achieved)]
-    state = tuple(i for i in range(ends[-1]) if i not in dimensions[0])
-    return Goals(*dimensions, state, tuple(desired[2]), (0,) * desired[1])
+    wanted, reached = (tuple(range(end - size, end)) for end, size, _ in (desired, achieved))
+    state = tuple(i for i in range(ends[-1]) if i not in wanted)
+    return Goals(wanted, reached, state, tuple(desired[2]), (0,) * desired[1])
 
 
 def goals_in(memory: EpisodicMemory, shift: Floats, scale: Floats) -> tuple[Goals, float] | None:
@@ -245,13 +245,13 @@ class GoalMap:
             self.radius = max(self.radius, float(apart.max()))
 
     def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
-        """Which of the achieved goals count as a goal; if none does, which come nearest to it."""
-        apart = np.linalg.norm(achieved - goal, axis=1)
+        """Which of the achieved goals count as a goal."""
         if self._compute is None:
-            found = apart <= self.radius
+            paid, full = -np.linalg.norm(achieved - goal, axis=1), np.array([-self.radius])
         else:
-            desired = np.repeat(goal[None], len(achieved), axis=0)
-            found = self._compute(achieved, desired) >= self._compute(goal[None], goal[None])
+            paid = self._compute(achieved, np.repeat(goal[None], len(achieved), axis=0))
+            full = self._compute(goal[None], goal[None])
+        found: npt.NDArray[np.bool_] = paid >= full
         return found
 
     def plan(
@@ -312,7 +312,12 @@ class GoalMap:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without environment and plans."""
-        dropped = {"_env": None, "_compute": None, "_links": None, "_known": (-1, {})}
+        dropped: dict[str, Any] = {
+            "_env": None,
+            "_compute": None,
+            "_links": None,
+            "_known": (-1, {}),
+        }
         return {**vars(self), **dropped, "lanes": LanePlans()}
 
 
