@@ -318,7 +318,7 @@ class GoalMap:
             "_links": None,
             "_known": (-1, {}),
         }
-        return {**vars(self), **dropped, "lanes": LanePlans()}
+        return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
 
 
 def linked_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> npt.NDArray[np.int32]:
