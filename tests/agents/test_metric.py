@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scrubjay import CECPlus
-from scrubjay.agents.metric import median_step, needs_observation, noise_dimensions
+from scrubjay.agents.metric import median_step, noise_dimensions
 
 
 def walk(rng, n=1200):
@@ -48,17 +48,6 @@ def test_jitter_is_no_step():
     assert median_step([keys]) == pytest.approx(1.5)
     assert median_step([keys[:3]]) == pytest.approx(1e-9)  # if nothing else ever moves
     assert median_step([keys[:1]]) == 1.0
-
-
-def test_velocities_are_needed_and_positions_in_free_space_are_not():
-    rng = np.random.default_rng(0)
-    actions = rng.uniform(-1, 1, (1000, 1))
-    position = np.vstack([[[0.0]], np.cumsum(actions, axis=0)])
-    assert not needs_observation([(np.hstack([-position, position]) / 10, actions)], 1)
-    velocity = np.vstack([[[0.0]], np.cumsum(actions, axis=0)]) * 0.3
-    rolled = np.cumsum(velocity, axis=0)
-    scaled = np.hstack([-rolled / rolled.std(), velocity / velocity.std()])
-    assert needs_observation([(scaled, actions)], 1)
 
 
 def test_sensors_of_noise_change_nothing():

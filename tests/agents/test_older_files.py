@@ -97,7 +97,7 @@ def test_other_methods_are_left_as_they_are():
     config = {**NEUTRAL, "gamma": 0.9}
     for name in ("cec-plus", "sac", "something-else"):
         assert upgraded(name, config) == (name, config)
-    later = {"measure_keys": False, "planning": 0.0, "discovery": False, "hindsight": 0}
+    later = {"measure_keys": False, "planning": 0.0, "discovery": False, "goal_planning": False}
     assert later | {
         "epsilon_spread": 1.0, "hold": 1, "skip_worthless": False, "detour_cost": None,
         "stitching": False, "correction": 0.0, "temperature_unit": "return", "timeouts": "end",

@@ -16,9 +16,9 @@ values as shares of the best at hand. What it adds, and the value with which eac
 - `distance_threshold="step"`: d is half the median step between the keys of the first episodes.
 - `temperature_unit="best"`: the temperature is a share of the best neighbour's value.
 - `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
-- `measure_keys` (False): dimensions that are white noise are ignored, and of a goal dictionary all
-  but the difference of the goals where that is enough.
-- `hindsight` (0): an episode is also learned for goals that it reached by the way.
+- `measure_keys` (False): dimensions that are white noise are ignored.
+- `goal_planning` (False): where observations have goals, the way to each is planned over the stored
+  transitions, whatever goal they were made for.
 - `planning` (0): values are swept over the stored transitions, each time the steps have grown by
   this share.
 - `discovery` (False): while nothing has been found, most episodes first go to a rare place.
@@ -49,20 +49,21 @@ from scrubjay.agents.cec_plus_kernels import (
     select_actions,
     weigh,
 )
+from scrubjay.agents.discovery import rare_row
 from scrubjay.agents.explanation import Explanation, explain_best
-from scrubjay.agents.hindsight import Hindsight
+from scrubjay.agents.goals import LINKS, GoalMap, Goals, find_goals, goals_in, linked_rows
 from scrubjay.agents.metric import (
-    difference_size,
     last_normalizer,
     median_step,
-    needs_observation,
     noise_dimensions,
     periodic_dimensions,
 )
 from scrubjay.agents.planning import led_to, transition_columns, with_last
 from scrubjay.agents.recorder import (
     CHOICE,
+    DECIDES,
     DISTANCE,
+    NUMBER,
     Choice,
     Experience,
     Floats,
@@ -83,22 +84,30 @@ from scrubjay.embedding import (
     GoalDifference,
     Periodic,
 )
-from scrubjay.embedding.goal import has_goals, other_entries
+from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.images import reduction
 from scrubjay.memory import EpisodicMemory
 from scrubjay.randomness import Stream, generator
+from scrubjay.training.collector import Order
 
 SEEK_AFTER = 5_000  # steps without success, before rare places are sought
 
 NO_ROWS, NO_VALUES = np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 
+def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
+    """The rule of decisions whose values are those of a plan: above 0 where a way is known."""
+    rules["knows"], rules["seeks"] = n_rows > 0, True
+    rules["lowest"], rules["worthless"] = 0.0, 1e-6
+    return rules
+
+
 class CECPlus(MemoryAgent):
     """`CEC` that needs no settings: explores further, joins what it knows, checks what it believes.
 
-    Keys are the observations, divided by their spread in the first 1,000 steps; of a dictionary
-    with goals the difference of desired and achieved goal, and "observation" where that is not
-    enough; of an image, about 8 x 8 blocks of pixels.
+    Keys are the observations, divided by their spread in the first 1,000 steps; of an image, about
+    8 x 8 blocks of pixels. Where observations are dictionaries with goals, the way to the desired
+    goal is planned over all that was seen, whatever goal it was made for.
 
     Args:
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
@@ -125,7 +134,7 @@ class CECPlus(MemoryAgent):
         measure_keys: whether dimensions that tell nothing are ignored: true or false
         planning: how much the steps grow between sweeps of values over the memory (0: none)
         discovery: whether rare places are sought while nothing was found: true or false
-        hindsight: achieved goals for which an episode is also learned, where there are goals
+        goal_planning: whether the way to each goal is planned, where there are goals
         timeouts: end, or continue: all would go on as in the last tenth
         seed: decides every random number; None draws one, which `agent.seed` tells
         verbose: 1 prints a table of the training's progress
@@ -135,6 +144,9 @@ class CECPlus(MemoryAgent):
 
     name = "cec-plus"
     periodic: tuple[int, ...]
+    _floor = math.inf  # the lowest value ever
+    _map: GoalMap | None = None
+    _looks_for_goals = True
 
     def __init__(
         self,
@@ -162,7 +174,7 @@ class CECPlus(MemoryAgent):
         measure_keys: bool = True,
         planning: Annotated[float, Range(0, tune=(0, 1))] = 0.25,
         discovery: bool = True,
-        hindsight: Annotated[int, Range(0, 2**31 - 1, tune=(0, 16))] = 8,
+        goal_planning: bool = True,
         timeouts: Literal["continue", "end"] = "continue",
         seed: int | None = None,
         verbose: int = 0, tensorboard_log: Folder | None = None, device: str = "auto",
@@ -172,8 +184,7 @@ class CECPlus(MemoryAgent):
             # a state that is met again would promise itself one reward more, for ever
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
         self._scale_check = ScaleCheck()
-        self._next_plan = 0
-        self._hindsight = Hindsight(self.flattener, self.hindsight)
+        self._next_plan = self._next_look = 0
         found = periodic_dimensions(self.embedding)
         if tuple(self.periodic) not in ((), found):
             raise ValueError(
@@ -186,8 +197,8 @@ class CECPlus(MemoryAgent):
         stages: list[Embedding] = [FrozenNormalizer(1000)]
         if self.periodic:
             stages.insert(0, Periodic(self.periodic))
-        if has_goals(self.observation_space):
-            stages.insert(0, GoalDifference(other_entries(self.observation_space)))
+        if has_goals(self.observation_space) and not self.goal_planning:
+            stages.insert(0, GoalDifference())
         elif factor := reduction(self.observation_space):
             stages.insert(0, Downsample(factor))
         return stages[0] if len(stages) == 1 else Chain(stages)
@@ -210,7 +221,6 @@ class CECPlus(MemoryAgent):
             normals=size if self._adds_noise else 0,
             trace=5,
             numbers=3,
-            vectors=self._hindsight.goals is not None,
         )
 
     @property
@@ -243,45 +253,63 @@ class CECPlus(MemoryAgent):
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory; a threshold of 0 stands for one that is measured on the first episodes."""
         measured = self.distance_threshold == "step"
+        if self._map is None and self._plans_goals and (goals := find_goals(self.flattener)):
+            self._map = GoalMap(goals)
         memory = EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
             distance_threshold=0.0 if measured else self.distance_threshold,
             columns={"action": self.codec.size, **self._transition_columns()},
+            rule="append" if self._map else "replace_if_better",
             recency=self.recency, index="kdtree",
         )  # fmt: skip
         return {"memory": memory}
 
+    @property
+    def _plans_goals(self) -> bool:
+        """Whether goals would be planned for: where keys are observations."""
+        is_default = type(self.embedding) is FrozenNormalizer
+        return self.goal_planning and 0 < self.gamma < 1 and is_default
+
     def _transition_columns(self) -> dict[str, Any]:
         """Where rows led to, if anything is made of it."""
+        if self._map is not None:
+            return planning.columns(self.embedding.key_dim) | {"links": ((LINKS,), np.int32)}
         keeps = self.planning or self.discovery
         return planning.columns(self.embedding.key_dim) if keeps else {}
 
     def memory_changed(self) -> None:
-        memory = self.memory
+        memory, key_dim = self.memory, self.embedding.key_dim
         self._rules = self._make_rule()
-        actions = memory.column_arrays["action"]
-        self._read = (*memory.tree.arrays, memory.value_array, actions)
-        self._arguments = (*self._read, self._rules, self.codec.bounds)
+        self._mask = np.ones(key_dim, np.float32)
         self.seeks = False
-        if self.discovery and not self._rules["knows"][0]:
+        if self._map is not None:
+            self._mask = self._map.goals.mask(key_dim)
+            self._map.set_scale(self.embedding.state())
+            self._map.set_env(self.env)
+            planned(self._rules, len(memory))
+        self._arguments = self._with_values(memory.value_array[None], self._rules)
+        if self._map is None and self.discovery and not self._rules["knows"][0]:
             self._seek(memory.column_arrays["lure"][:, 0])
+
+    def _with_values(
+        self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any]
+    ) -> tuple[Any, ...]:
+        """What a decision reads, with (1, n) values of the rows or (L, n), those of each lane."""
+        memory, actions = self.memory, self.memory.column_arrays["action"]
+        return *memory.tree.arrays, values, actions, self._mask, rules
 
     def _seek(self, lure: npt.NDArray[np.float32]) -> None:
         """Follow lures in place of values, if there are any."""
         self.seeks = bool(lure.any())
         if self.seeks:
-            memory, actions = self.memory, self.memory.column_arrays["action"]
-            rules = self._rules.copy()
-            rules["knows"] = rules["seeks"] = True
-            rules["lowest"], rules["worthless"] = 0.0, 1e-6
-            lures = np.ascontiguousarray(lure)
-            self._arguments = (*memory.tree.arrays, lures, actions, rules, self.codec.bounds)
+            rules = planned(self._rules.copy(), len(self.memory))
+            self._arguments = self._with_values(np.ascontiguousarray(lure)[None], rules)
 
     def _make_rule(self) -> npt.NDArray[Any]:
         memory = self.memory
         threshold = memory.distance_threshold
-        lowest, highest = memory.value_range
+        lowest, highest = self._value_range
         fading = 0.0
         if self.detour_cost and self.gamma < 1 and threshold > 0:
             cost = self.detour_cost * self._dimensions
@@ -312,18 +340,57 @@ class CECPlus(MemoryAgent):
         """The dimensions of a key that count."""
         normalizer = last_normalizer(self.embedding)
         ignored = 0 if normalizer is None else int(normalizer.ignored.sum())
-        return self.embedding.key_dim - ignored
+        n_goal = 0 if self._map is None else len(self._map.goals.desired)
+        return self.embedding.key_dim - ignored - n_goal
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
-        epsilon = self.epsilon(self.num_timesteps)
-        return select_actions(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+        epsilon, given = self.epsilon(self.num_timesteps), self._arguments
+        if self._map is not None:
+            if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
+                return self._decide_apart(self._map, lanes, keys, epsilon)
+            given = self._with_values(self._aim(self._map, lanes, keys), self._rules)
+        return select_actions(*given, self.codec.bounds, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+
+    def _aim(self, known: GoalMap, lanes: Lanes, keys: Floats) -> npt.NDArray[np.float32]:
+        """The values of rows for each lane, planned anew for a new goal or episode."""
+        plans, goals = known.lanes, known.desired(keys)
+        plans.reserve(len(keys), len(self.memory))
+        for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
+            aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
+            if not plans.has(lane, aim):
+                rng = generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
+                rare = rare_row(self.memory.keys, rng) if rng.random() < 0.5 else -1
+                fading = float(self._rules["fading"][0])
+                values = known.plan(self.memory, goals[lane], self.gamma, fading, rare)
+                plans.put(lane, aim, values)
+        return plans.values
+
+    def _plan_of(self, known: GoalMap, key: Floats) -> npt.NDArray[np.float32]:
+        """(1, n): the values of rows for the goal of one key."""
+        goal, fading = known.desired(key[None])[0], float(self._rules["fading"][0])
+        return known.known_plan(self.memory, goal, self.gamma, fading)[None]
+
+    def _decide_apart(self, known: GoalMap, lanes: Lanes, keys: Floats, epsilon: float) -> int:
+        """The decisions for keys that belong to no episode, one after the other."""
+        for i in range(len(keys)):
+            own = (array[i : i + 1] for array in lanes)
+            given = self._with_values(self._plan_of(known, keys[i]), self._rules)
+            if select_actions(*given, self.codec.bounds, *own, keys[i : i + 1], epsilon) >= 0:
+                return i
+        return -1
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the best neighbours."""
         found = np.empty((len(keys), self.codec.size), np.float32)
-        bad = greedy_actions(*self._read, self._rules, keys, found)
-        if bad >= 0:
-            raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")
+        values = self.memory.value_array[None]
+        parts = [slice(None)] if self._map is None else [slice(i, i + 1) for i in range(len(keys))]
+        for part in parts:
+            if self._map is not None:
+                values = self._plan_of(self._map, keys[part][0])
+            bad = greedy_actions(*self._with_values(values, self._rules), keys[part], found[part])
+            if bad >= 0:
+                key = keys[part][bad]
+                raise ValueError(f"expected a finite observation, got one whose key is {key}")
         return found
 
     # -- learning ------------------------------------------------------------------------------
@@ -333,15 +400,14 @@ class CECPlus(MemoryAgent):
         normalizer = last_normalizer(self.embedding)
         if self.measure_keys and normalizer is not None:
             normalizer.ignore(self._useless(episodes))
-        keys = [self._measured(with_last(each)) for each in episodes]
+        keys = [self._measured(with_last(each)) * self._mask for each in episodes]
         self.memory.distance_threshold = median_step(keys) / 2
 
     def _useless(self, episodes: list[Experience]) -> npt.NDArray[np.bool_]:
-        """The dimensions of keys that are noise, or that decisions towards a goal do not need."""
-        both = [(with_last(each), each.actions) for each in episodes]
-        found, n_goal = noise_dimensions(both), difference_size(self.embedding)
-        if 0 < n_goal < len(found):
-            found[n_goal:] |= not needs_observation(both, n_goal)
+        """The dimensions of keys that are noise; those of goals never are."""
+        found = noise_dimensions([(with_last(each), each.actions) for each in episodes])
+        if self._map is not None:
+            found[[*self._map.goals.desired, *self._map.goals.achieved]] = False
         return found
 
     def _measured(self, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -360,6 +426,8 @@ class CECPlus(MemoryAgent):
                 keys=self._measured(experience.keys),
                 last_key=None if last is None else self._measured(last),
             )
+        if self._map is not None:
+            return self._learn_ways(self._map, experience)
         rewards = self._extended(experience.rewards, experience.terminated)
         rows, row_values = NO_ROWS, NO_VALUES
         if experience.decided:
@@ -368,7 +436,7 @@ class CECPlus(MemoryAgent):
             returns, steps, corrected, met_values = plan_update(
                 rewards, self.gamma, self.stitching, self.correction, experience.terminated,
                 experience.trace, experience.numbers, met, places.reshape(-1, 2),
-                memory.value_array, memory.written_array, memory.value_range[0],
+                memory.value_array, memory.written_array, self._value_range[0],
             )  # fmt: skip
             rows, row_values = met[corrected], met_values[corrected]
         else:
@@ -377,36 +445,95 @@ class CECPlus(MemoryAgent):
         check_returns(returns, rewards)
         check_corrections(rows, row_values)
         columns = transition_columns(led_to(experience), experience.actions, rewards)
-        retold = self._for_other_goals(experience)
+        self._floor = min(self._floor, float(returns.min()))
         memory.set_values(rows, row_values)
         if experience.decided and self.planning:
             self._note_outcomes(experience, columns)
-        outcomes = self._write(experience.keys, returns, columns, steps)
-        for keys, values, others in retold:
-            self._write(keys, values, others, np.arange(len(values))[::-1])
+        outcomes = self._write(experience.keys, returns, columns, steps)[1]
         self._plan()
+        self._look_for_goals()
         return Learned(outcomes, len(rewards) - len(steps))
 
-    def _for_other_goals(self, experience: Experience) -> list[tuple[Any, Floats, Any]]:
-        """Keys, values and columns of the episode for goals that it reached by the way."""
-        found: list[tuple[Any, Floats, Any]] = []
-        if experience.vectors is None:
-            return found
-        given = self.env, experience.vectors, experience.rewards, self.gamma
-        for vectors, rewards in self._hindsight.retell(*given):
-            keys = self.embedding.embed_batch(vectors)
-            values = super().plain_returns(rewards, terminated=True)
-            check_returns(values, rewards)
-            actions = experience.actions[: len(rewards)]
-            found.append((keys[:-1], values, transition_columns(keys[1:], actions, rewards)))
+    def _look_for_goals(self) -> None:
+        """From the day on that goals are found in observations, ways to them are planned."""
+        if not (self._looks_for_goals and self._plans_goals and self._has_found):
+            return
+        if self.album is not None or self.num_timesteps < self._next_look:
+            return
+        self._next_look = int(1.25 * self.num_timesteps)
+        state = self.embedding.state()
+        found = goals_in(self.memory, state["mean"], np.sqrt(state["variance"]))
+        if found is not None:
+            self._use_goals(*found)
+
+    def _use_goals(self, goals: Goals, radius: float) -> None:
+        """Store what is known as the rows of a memory without goals."""
+        old = self.memory
+        self._map = GoalMap(goals)
+        self._map.radius = radius
+        self.memories = self.make_memories()
+        memory, mask = self.memory, goals.mask(old.key_dim)
+        memory.distance_threshold = old.distance_threshold
+        columns: dict[str, Any] = {name: column.copy() for name, column in old.columns.items()}
+        columns["links"] = np.full((len(old), LINKS), -1, np.int32)
+        columns["ended"] &= columns["reward"] <= 0
+        memory.write_many(old.keys * mask, old.values, **columns)
+        self._next_plan = 0
+        self.memory_changed()
+        self._link()
+
+    def hand_out(self, environment: int) -> Order:
+        # collectors have a copy of the memory of now, which must not become another one
+        self._looks_for_goals = False
+        return super().hand_out(environment)
+
+    def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
+        """Every step is a row, whatever its goal, unless it repeats one and led to the same."""
+        memory = self.memory
+        known.set_env(self.env)
+        known.observe(with_last(experience), experience.rewards)
+        returns = self.plain_returns(experience.rewards, experience.terminated)
+        check_returns(returns, experience.rewards)
+        columns = transition_columns(led_to(experience), experience.actions, experience.rewards)
+        repeated = self._repeated(experience, columns["next"])
+        # from the last step to the first, so that a sweep carries values along an episode
+        steps = np.flatnonzero(~repeated)[::-1]
+        columns["ended"] = columns["ended"] & experience.terminated & (returns.max() <= 0)
+        columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
+        rows = np.where(repeated, experience.trace[:, FOLLOWED], -1)
+        rows[steps], outcomes = self._write(experience.keys * self._mask, returns, columns, steps)
+        links = memory.columns["links"][rows[steps]]
+        links[:, 0] = np.append(rows[1:], -1)[steps]
+        memory.set_columns(rows[steps], links=links)
+        self._link()
+        return Learned(outcomes, int(repeated.sum()))
+
+    def _repeated(self, experience: Experience, nexts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which steps followed a row from where it stands, and led to where it had led."""
+        followed, memory = experience.trace[:, FOLLOWED], self.memory
+        if not experience.decided or len(memory) == 0:
+            return np.zeros(len(followed), np.bool_)
+        same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
+        gap = (nexts - memory.columns["next"][np.where(same, followed, 0)]) * self._mask
+        found: npt.NDArray[np.bool_] = same & (
+            np.linalg.norm(gap, axis=1) <= memory.distance_threshold
+        )
         return found
+
+    def _link(self) -> None:
+        """Look for the rows around where each row led to, when the steps have grown enough."""
+        if self.num_timesteps >= self._next_plan:
+            grown = self.num_timesteps * (1 + (self.planning or 0.25))
+            self._next_plan = int(max(self.num_timesteps + 500, grown))
+            links = linked_rows(self.memory, self._mask, self.radius)
+            self.memory.set_columns(np.arange(len(self.memory)), links=links)
 
     def _write(
         self, keys: npt.NDArray[Any], values: Floats, columns: Mapping[str, Any], steps: Ints
-    ) -> npt.NDArray[np.int8]:
-        """Write steps in the given order."""
+    ) -> tuple[Ints, npt.NDArray[np.int8]]:
+        """Write steps in the given order; returns their rows and the outcomes."""
         chosen = {name: columns[name][steps] for name in self.memory.column_arrays}
-        return self.memory.write_many(keys[steps], values[steps], **chosen)[1]
+        return self.memory.write_many(keys[steps], values[steps], **chosen)
 
     def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
         """Let followed rows know where they led to this time."""
@@ -440,18 +567,30 @@ class CECPlus(MemoryAgent):
         elif self.discovery and now >= SEEK_AFTER and not self._has_found:
             self._next_plan = now + len(memory) // 20
             rng = generator(self.seed, Stream.TARGET, 0, now)
-            lures = discovery.lures(memory, discovery.rare_row(memory.keys, rng), rule)
+            lures = discovery.lures(memory, rare_row(memory.keys, rng), rule)
             memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
 
     def call_rare_kernels(self) -> None:
+        if self._map is not None:
+            return
         if self._transition_columns() and self.gamma < 1:
             planning.swept_values(self.memory, self.planning_rule())
             discovery.lures(self.memory, 0, self.planning_rule())
 
     @property
+    def _value_range(self) -> tuple[float, float]:
+        """The lowest value that ever was, and the highest of now.
+
+        The lowest of now will not do: where all rows know a way it is high, and distance, which
+        takes from what a value is above it, would cost next to nothing.
+        """
+        lowest, highest = self.memory.value_range
+        return min(lowest, self._floor), highest
+
+    @property
     def _has_found(self) -> bool:
         """Whether some value is above the lowest, by more than rounding."""
-        lowest, highest = self.memory.value_range
+        lowest, highest = self._value_range
         return highest - lowest > 1e-6 * max(abs(lowest), abs(highest))
 
     def plain_returns(self, rewards: Floats, terminated: bool) -> Floats:
@@ -478,15 +617,22 @@ class CECPlus(MemoryAgent):
         return {
             **super().counters(),
             "next_plan": self._next_plan,
-            "goes_on": self._hindsight.goes_on,
-            "success_distance": self._hindsight.distance,
+            "lowest_value": None if math.isinf(self._floor) else self._floor,
+            "next_look": self._next_look,
+            "goals": None if self._map is None else self._map.goals._asdict(),
+            "goal_radius": 0.0 if self._map is None else self._map.radius,
         }
 
     def restore_counters(self, counters: Mapping[str, Any]) -> None:
         super().restore_counters(counters)
         self._next_plan = int(counters.get("next_plan", 0))  # 0.2.0 had none of them
-        self._hindsight.goes_on = bool(counters.get("goes_on", False))
-        self._hindsight.distance = float(counters.get("success_distance", 0.0))
+        lowest = counters.get("lowest_value")
+        self._floor = math.inf if lowest is None else float(lowest)
+        self._next_look = int(counters.get("next_look", 0))
+        if self._plans_goals and (goals := counters.get("goals")):
+            self._map = GoalMap(Goals(**{name: tuple(each) for name, each in goals.items()}))
+            self._map.radius = float(counters["goal_radius"])
+            self.memories = self.make_memories()
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         rate = {"rollout/exploration_rate": self.epsilon(self.num_timesteps)}
@@ -498,4 +644,8 @@ class CECPlus(MemoryAgent):
         return config
 
     def explain_key(self, key: Floats) -> Explanation:
-        return explain_best(self.memory, key, self._rules[0], weigh, FAR)
+        values = self.memory.value_array
+        if self._map is not None:
+            values = self._plan_of(self._map, np.asarray(key, np.float64))[0]
+        found = explain_best(self.memory, key * self._mask, self._rules[0], weigh, FAR, values)
+        return found._replace(key=key)

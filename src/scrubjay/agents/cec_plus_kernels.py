@@ -39,6 +39,7 @@ MEMORY, NOISE, UNIFORM, NO_NEIGHBOR, HELD_ACTION = (int(choice) for choice in li
 HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
 COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
 ALWAYS = 1e9  # the exploration scale of an episode that only explores
+STILL = 0.1  # thresholds; a shorter step is none
 FAR = 64  # rows that are asked when no neighbour knows anything
 
 # Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
@@ -79,8 +80,9 @@ def select_actions(
     nodes: npt.NDArray[np.int32],
     boxes: npt.NDArray[np.float32],
     buckets: npt.NDArray[np.int32],
-    values: npt.NDArray[np.float32],
+    plans: npt.NDArray[np.float32],
     actions: npt.NDArray[np.float32],
+    mask: npt.NDArray[np.float32],
     rules: npt.NDArray[Any],
     bounds: npt.NDArray[np.float32],
     lane_keys: npt.NDArray[np.float32],
@@ -93,20 +95,29 @@ def select_actions(
     keys: Floats,
     epsilon: float,
 ) -> int:
-    """The decisions of all lanes; returns the lane whose key is not finite, or -1."""
+    """The decisions of all lanes; returns the lane whose key is not finite, or -1.
+
+    `plans` are the values of all rows, those of each lane where every lane has a goal of its own.
+    `mask` is 0 for the dimensions of keys that tell the goal, which the memory does not have.
+    """
     tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
     n_neighbors = rule.n_neighbors
     rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
-    scores = np.empty(n_neighbors, np.float64)
+    scores, place = np.empty(n_neighbors, np.float64), np.empty(keys.shape[1], np.float32)
     for lane in range(len(keys)):
         if state[lane, DECIDES] == 0:
             continue
+        values = plans[lane if len(plans) > 1 else 0]
         step = state[lane, STEP]
         key, action = lane_keys[lane, step], lane_actions[lane, step]
         notes, noted = trace[lane, step], numbers[lane, step]
         if not store_key(keys[lane], key):
             return lane
+        for i in range(len(key)):
+            place[i] = key[i] * mask[i]
         notes[FOLLOWED], notes[BEST], notes[REPEATED], notes[SEEN] = -1, -1, 0, rule.clock
+        if state[lane, HELD] > 0 and is_stuck(key, lane_keys[lane, step - 1], rule.threshold):
+            state[lane, HELD] = 0
         if state[lane, HELD] > 0:
             state[lane, HELD] -= 1
             copy_action(lane_actions[lane, step - 1], action)
@@ -120,8 +131,8 @@ def select_actions(
         if rule.knows:
             # a random step follows no one: only what is promised here matters
             radius = rule.radius * HERE if at_random else rule.radius
-            found = find_neighbors(tree, key, n_neighbors, radius, rows, squared)
-            note_distance(tree, key, found, squared, step + state[lane, NUMBER], noted)
+            found = find_neighbors(tree, place, n_neighbors, radius, rows, squared)
+            note_distance(tree, place, found, squared, step + state[lane, NUMBER], noted)
         else:
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
         nearest = rows[0]
@@ -189,13 +200,25 @@ def note_best(
 
 
 @compiled()
+def is_stuck(
+    key: npt.NDArray[np.float32], before: npt.NDArray[np.float32], threshold: float
+) -> bool:
+    """Whether a step moved nothing, as against a wall: then it is no use to hold its action."""
+    squared = 0.0
+    for i in range(len(key)):
+        squared += (np.float64(key[i]) - np.float64(before[i])) ** 2
+    return squared < (STILL * threshold) ** 2
+
+
+@compiled()
 def greedy_actions(
     tree_keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],
     boxes: npt.NDArray[np.float32],
     buckets: npt.NDArray[np.int32],
-    values: npt.NDArray[np.float32],
+    plans: npt.NDArray[np.float32],
     actions: npt.NDArray[np.float32],
+    mask: npt.NDArray[np.float32],
     rules: npt.NDArray[Any],
     keys: Floats,
     found_actions: npt.NDArray[np.float32],
@@ -211,9 +234,12 @@ def greedy_actions(
     size = max(n_neighbors, n_far)
     rows, squared = np.empty(size, np.int64), np.empty(size, np.float64)
     scores, key = np.empty(size, np.float64), np.empty(keys.shape[1], np.float32)
+    values = plans[0]
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
+        for j in range(len(key)):
+            key[j] *= mask[j]
         count = 0
         if rule.best:
             found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scrubjay.agents.planning import Rule, linked_rows, sweep
 from scrubjay.memory import EpisodicMemory
 
-TARGET = 1.0  # the lure of the target itself
+TARGET = 2.0  # the lure of a target, where exploring begins; the value of a goal is 1
 CONNECTED = 0.25  # the share of rows that must know a way to it
 
 

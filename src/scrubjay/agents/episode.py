@@ -6,6 +6,7 @@ import numpy as np
 
 from scrubjay.agents.recorder import (
     DECIDES,
+    NUMBER,
     EpisodeRecorder,
     Experience,
     Floats,
@@ -94,7 +95,7 @@ def sample_actions(method: Method, keys: Floats, rng: np.random.Generator) -> An
     lanes, notes = empty_lanes(method, len(keys), 1), method.notes
     lanes.draws[:, 0, : notes.uniforms] = rng.random((len(keys), notes.uniforms))
     lanes.draws[:, 0, notes.uniforms :] = rng.standard_normal((len(keys), notes.normals))
-    lanes.state[:, DECIDES] = 1
+    lanes.state[:, DECIDES], lanes.state[:, NUMBER] = 1, -1
     bad = method.decide(lanes, keys)
     if bad >= 0:
         raise ValueError(f"expected a finite observation, got one whose key is {keys[bad]}")

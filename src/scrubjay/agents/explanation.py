@@ -137,6 +137,7 @@ def neighbors(
     trust: Iterable[float] | None = None,
     probabilities: Iterable[float] | None = None,
     action: Stored | None = None,
+    values: npt.NDArray[np.float32] | None = None,
 ) -> tuple[Neighbor, ...]:
     """Rows of a memory with what is known of them.
 
@@ -148,19 +149,21 @@ def neighbors(
         trust: How much each counts, if that is known.
         probabilities: With which each is followed, if that is known.
         action: The action of them all; by default that in the column "action".
+        values: The values of all rows; by default those of the memory.
 
     Returns:
         The rows.
     """
     rows = np.asarray(rows, np.int64)
     unknown = [UNKNOWN] * len(rows)
+    values = memory.values if values is None else values
     actions: Sequence[Stored] | npt.NDArray[Any]
     if action is not None:
         actions = [action] * len(rows)
     else:
         actions = memory.columns.get("action", np.empty((len(memory), 0), np.float32))[rows]
     found = zip(
-        rows, distances, memory.values[rows], actions, trust or unknown, probabilities or unknown,
+        rows, distances, values[rows], actions, trust or unknown, probabilities or unknown,
         strict=True,
     )  # fmt: skip
     return tuple(
@@ -187,8 +190,9 @@ def softmax(scores: Floats, temperature: float) -> list[float]:
 
 
 def explain_best(
-    memory: EpisodicMemory, key: Floats, rule: Any, weigh: Callable[..., int], far: int
-) -> Explanation:
+    memory: EpisodicMemory, key: Floats, rule: Any, weigh: Callable[..., int], far: int,
+    values: npt.NDArray[np.float32],
+) -> Explanation:  # fmt: skip
     """The decision of `CECPlus`: the best of the neighbours that know something.
 
     Args:
@@ -198,6 +202,7 @@ def explain_best(
         weigh: The kernel that moves the neighbours which know something to the front and returns
             how many there are, with their scores.
         far: How many rows are asked where no neighbour knows anything.
+        values: The values of all rows.
 
     Returns:
         All neighbours, those that know something first; where none does, the one row that is
@@ -207,7 +212,7 @@ def explain_best(
     all_rows, distances = rows.copy(), dict(zip(rows, found_at, strict=True))
     scores = np.zeros(len(rows))
     # the kernel's scores to the last bit: the square root of a squared double is the double
-    count = weigh(memory.value_array, rows, found_at**2, len(rows), rule, scores)
+    count = weigh(values, rows, found_at**2, len(rows), rule, scores)
     ignored = [row for row in all_rows if row not in rows[:count]]
     best = int(np.argmax(scores[:count])) if count else -1
     temperature = rule["temperature"]
@@ -215,20 +220,19 @@ def explain_best(
         temperature = max(temperature * (scores[best] - rule["lowest"]), COLDEST)
     chances = softmax(scores[:count], temperature) + [0.0] * len(ignored)
     trust = [
-        _share(s, memory.values[r], rule["lowest"])
-        for s, r in zip(scores, rows[:count], strict=False)
+        _share(s, values[r], rule["lowest"]) for s, r in zip(scores, rows[:count], strict=False)
     ]
     asked = [*rows[:count], *ignored]
     found = neighbors(
         "memory", memory, asked, [distances[row] for row in asked],
-        trust + [0.0] * len(ignored), chances,
+        trust + [0.0] * len(ignored), chances, values=values,
     )  # fmt: skip
     followed = best if rule["best"] else -1
     if followed < 0:
-        row, distance = _closest_known(memory, key, rule, far)
+        row, distance = _closest_known(memory, key, rule, far, values)
         known = [i for i, neighbor in enumerate(found) if neighbor.row == row]
         if not known:
-            found += neighbors("memory", memory, [row], [distance], [0.0], [0.0])
+            found += neighbors("memory", memory, [row], [distance], [0.0], [0.0], values=values)
         followed = known[0] if known else len(found) - 1
     return Explanation(key, found[followed].action, found, followed)
 
@@ -238,10 +242,12 @@ def _share(score: float, value: float, lowest: float) -> float:
     return (score - lowest) / (float(value) - lowest) if value > lowest else 1.0
 
 
-def _closest_known(memory: EpisodicMemory, key: Floats, rule: Any, far: int) -> tuple[int, float]:
+def _closest_known(
+    memory: EpisodicMemory, key: Floats, rule: Any, far: int, values: npt.NDArray[np.float32]
+) -> tuple[int, float]:
     """The closest row that knows something, or the closest one."""
     n = far if rule["worthless"] > -np.inf else 1
     rows, distances = memory.neighbors(key, n)
-    known = np.flatnonzero(memory.values[rows] > rule["worthless"])
+    known = np.flatnonzero(values[rows] > rule["worthless"])
     first = int(known[0]) if len(known) else 0
     return int(rows[first]), float(distances[first])

@@ -172,7 +172,7 @@ NEUTRAL: Mapping[str, Any] = {
     "measure_keys": False,
     "planning": 0.0,
     "discovery": False,
-    "hindsight": 0,
+    "goal_planning": False,
 }
 
 
@@ -249,6 +249,7 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
     if min(counters["next_episodes"], default=0) < 0:
         raise ArchiveError("environments are numbered from 0")
     agent.embedding.restore(_below(arrays, "embedding/"))
+    agent.restore_counters(counters)
     memories = {
         name: EpisodicMemory.from_state(
             *_with_columns(agent, name, config, _below(arrays, f"memories/{name}/")),
@@ -260,7 +261,6 @@ def _restore(agent: "MemoryAgent", manifest: Mapping[str, Any], arrays: Arrays) 
     _check_memories(agent, memories, held)
     if agent.album is not None:
         agent.album.restore(_below(arrays, "album/"), memories)
-    agent.restore_counters(counters)
     # in the agent's own order, which a file does not keep
     agent.memories = {name: memories[name] for name in agent.memories}
     agent.held = held

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from scrubjay.embedding.base import Embedding
 from scrubjay.embedding.chain import Chain
-from scrubjay.embedding.goal import GoalDifference
 from scrubjay.embedding.normalize import FrozenNormalizer
 from scrubjay.embedding.periodic import Periodic
 
@@ -16,9 +15,8 @@ Array = npt.NDArray[Any]
 JITTER = 1e-3  # shorter steps, in standard deviations of the keys, are none
 LAGS = (1, 2, 3)
 FEWEST = 500  # pairs of steps on which dimensions are judged
-MOST = 1500  # steps that are looked at to choose the keys of goals
+MOST = 1500  # steps that are compared with each other
 APART = 10  # steps
-EXPLAINED, HELPED = 0.5, 0.7  # shares of variance; measured: FetchReach 0.24, PointMaze 0.9 to 0.16
 SIGNIFICANT = 4.0  # standard errors of a correlation that is no chance
 
 
@@ -102,35 +100,6 @@ def correlated(pairs: list[tuple[Array, Array]]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def needs_observation(episodes: list[tuple[Array, Array]], n_goal: int) -> bool:
-    """Whether a decision needs more than the difference of the goals.
-
-    It does unless the difference and the action alone explain most of how the difference changes,
-    and the rest of the key adds little to that: an arm in free space needs no more, a ball that
-    rolls between walls does. What explains how much is measured by predicting each change from the
-    five steps most like it.
-
-    Args:
-        episodes: The keys, the difference of the goals first, and the actions of each episode.
-        n_goal: How many dimensions the difference has.
-
-    Returns:
-        Whether the whole key is needed.
-    """
-    before = np.concatenate([keys[:-1] for keys, _ in episodes])[:MOST]
-    after = np.concatenate([keys[1:, :n_goal] for keys, _ in episodes])[:MOST]
-    actions = np.concatenate([actions[: len(keys) - 1] for keys, actions in episodes])[:MOST]
-    if len(before) < FEWEST:
-        return True
-    changes = after - before[:, :n_goal]
-    changes, taken = standardised(changes, changes), standardised(actions, actions)
-    short, whole = (
-        prediction_error(np.hstack([known, taken]), changes)
-        for known in (before[:, :n_goal], before)
-    )
-    return short > EXPLAINED or whole < HELPED * short
-
-
 def prediction_error(known: Array, unknown: Array, n_neighbors: int = 5) -> float:
     """The mean squared error of predicting rows from the mean of those whose `known` are nearest.
 
@@ -148,13 +117,6 @@ def last_normalizer(embedding: Embedding) -> FrozenNormalizer | None:
     """The normaliser with which an embedding ends, if it does."""
     last = embedding.stages[-1] if isinstance(embedding, Chain) else embedding
     return last if isinstance(last, FrozenNormalizer) else None
-
-
-def difference_size(embedding: Embedding) -> int:
-    """How many dimensions of a key are the difference of goals, which come first; 0 if none."""
-    stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)
-    kinds = [type(stage) for stage in stages]
-    return stages[0].goal_dim if kinds == [GoalDifference, FrozenNormalizer] else 0  # type: ignore[attr-defined]
 
 
 def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:

@@ -124,7 +124,7 @@ def linked_rows(memory: EpisodicMemory, rule: Rule) -> tuple[npt.NDArray[np.int6
     # in many dimensions a distance costs more than joining is worth, and a search takes long
     radius = min(rule.radius, -math.log(CLOSE) / max(rule.fading, 1e-300))
     linked: tuple[npt.NDArray[np.int64], Floats] = link(
-        *memory.tree.arrays, keys, ended, radius, rule.fading
+        *memory.tree.arrays, keys, ended, radius, rule.fading, LINKS
     )
     return linked
 
@@ -139,16 +139,17 @@ def link(
     ended: npt.NDArray[np.bool_],
     radius: float,
     fading: float,
+    n_links: int,
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """The rows around the key that each row led to, -1 where there is none, and their closeness."""
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    linked = np.full((len(keys), LINKS), -1, np.int64)
-    near = np.zeros((len(keys), LINKS))
-    rows, squared = np.empty(LINKS, np.int64), np.empty(LINKS, np.float64)
+    linked = np.full((len(keys), n_links), -1, np.int64)
+    near = np.zeros((len(keys), n_links))
+    rows, squared = np.empty(n_links, np.int64), np.empty(n_links, np.float64)
     for i in range(len(keys)):
         if ended[i]:
             continue
-        found = find_neighbors(tree, keys[i], LINKS, radius, rows, squared)
+        found = find_neighbors(tree, keys[i], n_links, radius, rows, squared)
         for j in range(found):
             linked[i, j] = rows[j]
             near[i, j] = np.exp(-fading * np.sqrt(squared[j]))

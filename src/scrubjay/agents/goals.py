@@ -1,0 +1,397 @@
+"""Goals: the way to any goal, planned over the stored transitions when it is needed.
+
+Where observations tell which goal is desired, rows are stored without it: their keys are those of
+the state alone, and each keeps the key that it led to, which tells the goal that was achieved
+there. For a desired goal, the rows that achieve it are worth 1, and the others what the best of the
+rows around the key that they led to are worth, discounted. So whatever was seen on the way to one
+goal serves all others, and no goal has to be reached twice.
+
+Observations without named goals may have some all the same: numbers that stay the same within an
+episode, and that others come close to at every success (`goals_in`).
+
+Whether a goal is achieved is asked of the environment's own `compute_reward`; where there is none,
+goals are equal that are as close as those of observed successes. Where no row achieves the desired
+goal, the rows that come nearest to it are the target.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+from scrubjay.agents.discovery import TARGET
+from scrubjay.agents.metric import MOST, prediction_error, standardised
+from scrubjay.agents.planning import SETTLED, link, sweep
+from scrubjay.compiled import compiled
+from scrubjay.embedding.flatten import Flattener
+from scrubjay.memory import EpisodicMemory
+
+Floats = npt.NDArray[np.float64]
+Keys = npt.NDArray[np.float32]
+Values = npt.NDArray[np.float32]
+Rewards = Callable[[Floats, Floats], Floats]
+
+LINKS = 8  # rows around the key that a row led to
+KEPT_PLANS = 64
+FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
+CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
+EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
+AGREED = 0.8  # share of the steps to within that distance of a goal that were paid
+
+
+class Goals(NamedTuple):
+    """Where in a key the goals are.
+
+    Attributes:
+        desired: The dimensions of the desired goal.
+        achieved: The dimensions of the achieved goal.
+        state: The dimensions of the state, which decide how near two keys are.
+        shape: The shape of a goal.
+        signs: For each achieved dimension 0 if it is the achieved goal itself, 1 if it is that
+            minus the desired one, -1 if it is the desired one minus that.
+    """
+
+    desired: tuple[int, ...]
+    achieved: tuple[int, ...]
+    state: tuple[int, ...]
+    shape: tuple[int, ...]
+    signs: tuple[int, ...]
+
+    def reached(self, numbers: Floats) -> Floats:
+        """(n, G): the achieved goals of observations.
+
+        Args:
+            numbers: (n, D): the observations.
+        """
+        desired, signs = numbers[:, list(self.desired)], np.array(self.signs)
+        others = numbers[:, list(self.achieved)]
+        found: Floats = np.where(signs == 0, others, desired + signs * others)
+        return found
+
+    def mask(self, key_dim: int) -> Keys:
+        """1 for each dimension of the state, 0 for the others."""
+        mask = np.zeros(key_dim, np.float32)
+        mask[list(self.state)] = 1.0
+        return mask
+
+
+def find_goals(flattener: Flattener) -> Goals | None:
+    """Where the goals of flattened observations are, None where they have none."""
+    keys = flattener.keys or ()
+    if "desired_goal" not in keys or "achieved_goal" not in keys:
+        return None
+    ends = np.cumsum(flattener.sizes).tolist()
+    places = dict(zip(keys, zip(ends, flattener.sizes, flattener.shapes, strict=True), strict=True))
+    desired, achieved = places["desired_goal"], places["achieved_goal"]
+    if desired[2] != achieved[2]:
+        return None
+    wanted, reached = (tuple(range(end - size, end)) for end, size, _ in (desired, achieved))
+    state = tuple(i for i in range(ends[-1]) if i not in wanted)
+    return Goals(wanted, reached, state, tuple(desired[2]), (0,) * desired[1])
+
+
+def goals_in(memory: EpisodicMemory, shift: Floats, scale: Floats) -> tuple[Goals, float] | None:
+    """Find goals in observations that do not name them.
+
+    A goal stays the same within an episode and differs between episodes. Another dimension tells
+    the achieved goal if it comes close to the goal at every success; or the difference of the
+    two, if it comes close to 0 at every success and the goal explains it: added to the goal, it
+    can be predicted from the rest of the observation.
+
+    Args:
+        memory: The memory, with the columns "next" and "reward".
+        shift: (D,): what is added to a key times its scale to get an observation.
+        scale: (D,): the scale.
+
+    Returns:
+        Where the goals are and how close they come at a success, None where there are none.
+    """
+    keys, nexts = memory.keys, memory.columns["next"]
+    rewards = memory.columns["reward"][:, 0]
+    # a row that was followed keeps where it led to then, for a goal within the threshold of its own
+    same, apart = (keys == nexts).mean(axis=0), np.abs(nexts - keys).max(axis=0)
+    fixed = (same > 0.5) & (apart <= memory.distance_threshold) & (np.ptp(keys, axis=0) > 0)
+    paid = rewards > (rewards.min() + rewards.max()) / 2
+    if not fixed.any() or len(np.unique(nexts[paid][:, fixed], axis=0)) < FEWEST_SUCCESSES:
+        return None
+    numbers = nexts * scale + shift
+    free = np.flatnonzero(~fixed & (np.ptp(nexts, axis=0) > 0))
+    pairs = [(int(i), *_partner(numbers, paid, int(i), free)) for i in np.flatnonzero(fixed)]
+    found = [(i, j, sign) for i, j, sign in pairs if j >= 0]
+    if not found or len({j for _, j, _ in found}) < len(found):
+        return None
+    desired, achieved, signs = zip(*found, strict=True)
+    hidden = {*desired, *(j for _, j, sign in found if sign)}
+    state = tuple(i for i in range(keys.shape[1]) if i not in hidden)
+    goals = Goals(desired, achieved, state, (len(desired),), signs)
+    apart = np.linalg.norm(goals.reached(numbers) - numbers[:, list(desired)], axis=1)
+    radius = float(apart[paid].max())
+    return (goals, radius) if paid[apart <= radius].mean() >= AGREED else None
+
+
+def _partner(
+    numbers: Floats, paid: npt.NDArray[np.bool_], goal: int, free: npt.NDArray[np.int64]
+) -> tuple[int, int]:
+    """The dimension that comes close to a goal at every success, and its sign; -1 if none does."""
+    some = numbers[np.linspace(0, len(numbers) - 1, min(len(numbers), MOST)).astype(np.int64)]
+    best, found = CLOSE, (-1, 0)
+    for other in free:
+        for sign in (0, 1, -1):
+            gap = numbers[:, other] - (0.0 if sign else 1.0) * numbers[:, goal]
+            share = np.abs(gap[paid]).max() / max(gap.std(), 1e-300)
+            if share < best and (sign == 0 or _explains(some, goal, int(other), sign, free)):
+                best, found = share, (int(other), sign)
+    return found
+
+
+def _explains(
+    numbers: Floats, goal: int, other: int, sign: int, free: npt.NDArray[np.int64]
+) -> bool:
+    """Whether a goal plus a difference depends on the rest of an observation, not on the goal."""
+    rest = standardised(numbers, numbers)[:, free[free != other]]
+    errors = [
+        prediction_error(rest, standardised(each, each)[:, None])
+        for each in (numbers[:, goal] + sign * numbers[:, other], numbers[:, other])
+    ]
+    return errors[0] < EXPLAINED * errors[1]
+
+
+class LanePlans:
+    """What rows are worth for the goal of each lane; it changes with the goal and the episode."""
+
+    def __init__(self) -> None:
+        self.values: Values = np.zeros((1, 1), np.float32)
+        self._aims: dict[int, tuple[int, bytes]] = {}
+
+    def has(self, lane: int, aim: tuple[int, bytes]) -> bool:
+        """Whether a lane's plan is that for an episode's number and a goal."""
+        return self._aims.get(lane) == aim
+
+    def put(self, lane: int, aim: tuple[int, bytes], values: Values) -> None:
+        """Keep the plan of a lane."""
+        self.reserve(lane + 1, len(values))
+        self.values[lane, : len(values)] = values
+        self.values[lane, len(values) :] = 0.0
+        self._aims[lane] = aim
+
+    def reserve(self, n_lanes: int, n_rows: int) -> None:
+        """Make room; rows that a plan does not know are worth nothing for it."""
+        lanes, rows = self.values.shape
+        if n_lanes > lanes or n_rows > rows:
+            rows = rows if n_rows <= rows else 2 * n_rows
+            grown = np.zeros((max(n_lanes, lanes), rows), np.float32)
+            grown[:lanes, : self.values.shape[1]] = self.values
+            self.values = grown
+
+
+class GoalMap:
+    """What is known of goals: where they are, when one is achieved, and the plans for some.
+
+    Args:
+        goals: Where they are in a key.
+    """
+
+    def __init__(self, goals: Goals) -> None:
+        self.goals = goals
+        self.radius = 0.0  # the largest distance of goals that counted as equal
+        self._env: Any = None
+        self._compute: Rewards | None = None
+        self._shift = self._scale = np.zeros(0)
+        self._links: tuple[int, npt.NDArray[np.int64], Floats] | None = None
+        self.lanes = LanePlans()
+        self._known: tuple[int, dict[bytes, Values]] = -1, {}
+
+    def set_scale(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over with which numbers keys were normalised.
+
+        Args:
+            state: The state of the normaliser.
+        """
+        self._shift, self._scale = state["mean"], np.sqrt(state["variance"])
+
+    def set_env(self, env: Any) -> None:
+        """Take over the environment, or None; its `compute_reward` decides what is achieved."""
+        if env is not self._env:
+            self._env, self._compute = env, reward_function(env, self.goals)
+
+    def desired(self, keys: npt.NDArray[Any]) -> Floats:
+        """(n, G): the desired goals of keys, in the numbers of the environment."""
+        chosen = list(self.goals.desired)
+        found: Floats = keys[:, chosen] * self._scale[chosen] + self._shift[chosen]
+        return found
+
+    def achieved(self, keys: npt.NDArray[Any]) -> Floats:
+        """(n, G): the achieved goals of keys."""
+        return self.goals.reached(keys * self._scale + self._shift)
+
+    def observe(self, keys: npt.NDArray[Any], rewards: Floats) -> None:
+        """Learn from an episode how close goals are that count as equal.
+
+        Args:
+            keys: (n + 1, D): its keys, that after the last action too.
+            rewards: (n,): its rewards.
+        """
+        desired, achieved = self.desired(keys[:-1]), self.achieved(keys[1:])
+        paid = rewards > rewards.min()
+        if self._compute is not None:
+            # goals of its own that are near in time are near in space
+            desired, achieved = achieved[:-1], achieved[1:]
+            paid = self._compute(achieved, desired) >= self._compute(desired, desired)
+        if paid.any():
+            apart = np.linalg.norm(achieved[paid] - desired[paid], axis=1)
+            self.radius = max(self.radius, float(apart.max()))
+
+    def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
+        """Which of the achieved goals count as a goal."""
+        if self._compute is None:
+            paid, full = -np.linalg.norm(achieved - goal, axis=1), np.array([-self.radius])
+        else:
+            paid = self._compute(achieved, np.repeat(goal[None], len(achieved), axis=0))
+            full = self._compute(goal[None], goal[None])
+        found: npt.NDArray[np.bool_] = paid >= full
+        return found
+
+    def plan(
+        self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float, rare: int = -1
+    ) -> Values:
+        """What each row is worth for a goal.
+
+        Args:
+            memory: The memory, with the columns "next" and "links".
+            goal: (G,): the goal.
+            gamma: Discount factor.
+            fading: At the distance f a value counts exp(-fading f) times.
+            rare: The row to go to if no row achieves the goal; -1: the one that comes nearest.
+
+        Returns:
+            Its value, 1 where the goal is achieved. Where no row achieves it, those that come
+            nearest are worth `TARGET`, which is more.
+        """
+        links, near = self._linked(memory, fading)
+        achieved = self.achieved(memory.columns["next"])
+        hits = self.achieves(achieved, goal)
+        worth = 1.0
+        if not hits.any():
+            worth, apart = TARGET, np.linalg.norm(achieved - goal, axis=1)
+            hits = apart <= apart.min() if rare < 0 else np.arange(len(memory)) == rare
+        values = np.where(hits, np.float32(worth), np.float32(0.0))
+        mine = np.where(hits[:, None], -1, links)
+        sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
+        return values
+
+    def known_plan(
+        self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float
+    ) -> Values:
+        """The same as `plan`, made once for each goal and state of the memory."""
+        clock, plans = self._known
+        if clock != memory.clock:
+            plans = {}
+            self._known = memory.clock, plans
+        # other threads may do the same at the same time, and find the same
+        found = plans.get(goal.tobytes())
+        if found is None:
+            if len(plans) >= KEPT_PLANS:
+                plans.clear()
+            found = plans[goal.tobytes()] = self.plan(memory, goal, gamma, fading)
+        return found
+
+    def _linked(
+        self, memory: EpisodicMemory, fading: float
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The rows that each row leads to, and what their values count there."""
+        known = self._links
+        if known is None or known[0] != memory.clock:
+            links = memory.columns["links"].astype(np.int64)
+            mask = self.goals.mask(memory.key_dim)
+            near = closeness_of_links(memory.columns["next"], mask, memory.keys, links, fading)
+            known = self._links = memory.clock, links, near
+        return known[1:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without environment and plans."""
+        dropped: dict[str, Any] = {
+            "_env": None,
+            "_compute": None,
+            "_links": None,
+            "_known": (-1, {}),
+        }
+        return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
+
+
+def linked_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> npt.NDArray[np.int32]:
+    """The rows around the key that each row led to, nearest first, then -1.
+
+    Args:
+        memory: The memory, with the column "next" and a kd-tree.
+        mask: (D,): 1 for each dimension of the state.
+        radius: How far from that key they are at most.
+
+    Returns:
+        (n, `LINKS`): row ids.
+    """
+    ended = np.ascontiguousarray(memory.columns["ended"][:, 0])
+    nexts = memory.columns["next"] * mask
+    rows, _ = link(*memory.tree.arrays, nexts, ended, radius, 0.0, LINKS)
+    found: npt.NDArray[np.int32] = rows.astype(np.int32)
+    return found
+
+
+@compiled()
+def closeness_of_links(
+    nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int64], fading: float
+) -> Floats:
+    """What the value of each linked row counts at the key that a row led to."""
+    near = np.zeros(links.shape)
+    for i in range(len(links)):
+        for j in range(links.shape[1]):
+            row = links[i, j]
+            if row < 0 or row >= len(keys):
+                break
+            squared = 0.0
+            for k in range(len(mask)):
+                squared += (np.float64(nexts[i, k] * mask[k]) - np.float64(keys[row, k])) ** 2
+            near[i, j] = np.exp(-fading * np.sqrt(squared))
+    return near
+
+
+def reward_function(env: Any, goals: Goals) -> Rewards | None:
+    """The `compute_reward` of an environment for many goals at once, None if it has none."""
+    call = _find(env)
+    if call is None:
+        return None
+
+    def compute(achieved: Floats, desired: Floats) -> Floats:
+        shape = (len(achieved), *goals.shape)
+        paid = np.asarray(call(achieved.reshape(shape), desired.reshape(shape), {}), np.float64)
+        if paid.shape != (len(achieved),) or not np.isfinite(paid).all():
+            raise ValueError(f"expected {len(achieved)} rewards of compute_reward, got {paid}")
+        return paid
+
+    two = np.zeros((2, int(np.prod(goals.shape))))
+    try:
+        compute(two, two)
+    except Exception:  # it may be written for single goals, or need what only a step knows
+        return None
+    return compute
+
+
+def _find(env: Any) -> Callable[..., Any] | None:
+    """The function `compute_reward` of an environment of any kind."""
+    if isinstance(env, gymnasium.Env):
+        return env.get_wrapper_attr("compute_reward") if _has(env) else None
+    if hasattr(env, "env_method"):  # a VecEnv of Stable-Baselines3
+        return lambda *given: env.env_method("compute_reward", *given, indices=[0])[0]
+    if isinstance(env, VectorEnv) and hasattr(env, "call"):
+        return lambda *given: env.call("compute_reward", *given)[0]
+    return None
+
+
+def _has(env: gymnasium.Env[Any, Any]) -> bool:
+    try:
+        env.get_wrapper_attr("compute_reward")
+    except AttributeError:
+        return False
+    return True

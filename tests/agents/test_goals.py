@@ -1,0 +1,228 @@
+"""Ways to goals, planned over stored transitions."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from scrubjay.agents import CECPlus
+from scrubjay.agents.discovery import TARGET
+from scrubjay.agents.goals import (
+    LINKS,
+    GoalMap,
+    Goals,
+    LanePlans,
+    closeness_of_links,
+    find_goals,
+    goals_in,
+    reward_function,
+)
+from scrubjay.embedding.flatten import Flattener
+from scrubjay.memory import EpisodicMemory
+
+NAMES = ("achieved_goal", "desired_goal", "observation")
+
+
+class Plane(gym.Env):
+    """A point in a square; being within 0.5 of the goal pays 1 and ends the episode.
+
+    With `kind`, the observation is no dictionary: position and goal, or the difference of the goal
+    and where a tool is that the angle of an arm decides.
+    """
+
+    def __init__(self, known=True, kind="named"):
+        box = gym.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(NAMES, box))
+        if kind != "named":
+            self.observation_space = gym.spaces.Box(-np.inf, np.inf, (6,), np.float64)
+        self.action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+        self.kind = kind
+        if not known:
+            self.compute_reward = None
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        return (np.linalg.norm(achieved - desired, axis=-1) < 0.5).astype(np.float64)
+
+    def observe(self):
+        if self.kind == "named":
+            return {"achieved_goal": self.x, "desired_goal": self.goal, "observation": self.x}
+        other = self.x if self.kind == "position" else np.tanh(self.x / 5)
+        last = np.zeros(2) if self.kind == "position" else self.x - self.goal
+        return np.concatenate([self.goal, last, other])
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.x, self.goal, self.t = np.zeros(2), self.np_random.uniform(-4, 4, 2), 0
+        return self.observe(), {}
+
+    def step(self, action):
+        self.x = np.clip(self.x + action, -5, 5)
+        self.t += 1
+        done = bool(np.linalg.norm(self.x - self.goal) < 0.5)
+        return self.observe(), float(done), done, self.t >= 40, {"is_success": done}
+
+
+def success(agent, env, n=30):
+    solved = 0
+    for seed in range(n):
+        observation, _ = env.reset(seed=1000 + seed)
+        for _ in range(40):
+            action = agent.predict(observation, deterministic=True)[0]
+            observation, _, done, _, _ = env.step(action)
+            if done:
+                solved += 1
+                break
+    return solved / n
+
+
+LINE = Goals((0,), (1,), (1,), (1,), (0,))
+
+
+def line_memory(nexts, links):
+    """Rows at 0, 1, 2, ... of a line, each leading to one of `nexts`."""
+    n = len(nexts)
+    keys = np.stack([np.zeros(n), np.arange(n)], axis=1)
+    memory = EpisodicMemory(
+        2, capacity=99, rule="append", columns={"next": 2, "links": ((LINKS,), np.int32)}
+    )
+    padded = np.full((n, LINKS), -1, np.int32)
+    for i, rows in enumerate(links):
+        padded[i, : len(rows)] = rows
+    memory.write_many(
+        keys, np.zeros(n), next=np.stack([np.full(n, 9.0), nexts], axis=1), links=padded
+    )
+    return memory
+
+
+def known(radius=0.1):
+    found = GoalMap(LINE)
+    found.set_scale({"mean": np.zeros(2), "variance": np.ones(2)})
+    found.radius = radius
+    return found
+
+
+def test_rows_are_worth_what_they_lead_to():
+    memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
+    goal_at_3 = known().plan(memory, np.array([3.0]), 0.5, 0.0)
+    np.testing.assert_allclose(goal_at_3, [0.25, 0.5, 1.0, 0.125])
+    goal_at_1 = known().plan(memory, np.array([1.0]), 0.5, 0.0)
+    np.testing.assert_allclose(goal_at_1, [1.0, 0.125, 0.25, 0.5])
+
+
+def test_a_goal_that_nothing_achieves_is_approached():
+    memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
+    values = known().plan(memory, np.array([7.0]), 0.5, 0.0)
+    np.testing.assert_allclose(values, TARGET * np.array([0.25, 0.5, 1.0, 0.125]))
+    values = known().plan(memory, np.array([7.0]), 0.5, 0.0, rare=0)
+    np.testing.assert_allclose(values, TARGET * np.array([1.0, 0.125, 0.25, 0.5]))
+
+
+def test_a_distance_takes_from_what_a_link_is_worth():
+    memory = line_memory([1.5, 2], [[1, 0], [-1]])
+    near = closeness_of_links(
+        memory.columns["next"], LINE.mask(2), memory.keys, memory.columns["links"].astype(int), 2.0
+    )
+    np.testing.assert_allclose(near[0, :2], np.exp(-2.0 * np.array([0.5, 1.5])), rtol=1e-6)
+    assert not near[1].any()
+
+
+def test_plans_of_lanes_are_kept_apart():
+    plans = LanePlans()
+    plans.put(0, (1, b"a"), np.ones(3, np.float32))
+    plans.put(2, (1, b"b"), np.full(5, 2, np.float32))
+    assert plans.has(0, (1, b"a"))
+    assert not plans.has(0, (2, b"a"))
+    assert plans.values[0, :5].tolist() == [1, 1, 1, 0, 0]
+    assert plans.values[2, :5].tolist() == [2] * 5
+    plans.put(2, (2, b"b"), np.ones(4, np.float32))
+    assert plans.values[2, :5].tolist() == [1, 1, 1, 1, 0]
+
+
+def test_where_goals_are():
+    space = Plane().observation_space
+    found = find_goals(Flattener(space, ("desired_goal", "observation", "achieved_goal")))
+    assert found == Goals((0, 1), (4, 5), (2, 3, 4, 5), (2,), (0, 0))
+    assert find_goals(Flattener(space, ("observation",))) is None
+
+
+@pytest.mark.parametrize("kind", ["one", "sync", "wrapped"])
+def test_rewards_are_asked_of_the_environment(kind):
+    env = Plane()
+    if kind == "sync":
+        env = gym.vector.SyncVectorEnv([Plane, Plane])
+    if kind == "wrapped":
+        env = gym.wrappers.TimeLimit(env, 7)
+    compute = reward_function(env, Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
+    assert compute(np.zeros((3, 2)), np.array([[0, 0], [0, 2], [0.1, 0]])).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_all_goals_are_learned_at_once(known):
+    agent = CECPlus(Plane(known), seed=0).learn(4000)
+    assert agent.memory.rule == "append"
+    assert success(agent, Plane()) >= 0.9
+    assert 0.1 < agent.counters()["goal_radius"] <= 0.75
+    del agent.env
+    assert success(agent, Plane()) >= 0.9  # a loaded agent may have no environment
+
+
+@pytest.mark.parametrize("kind", ["position", "difference"])
+def test_goals_are_found_in_observations_that_do_not_name_them(kind):
+    agent = CECPlus(Plane(kind=kind), seed=0).learn(8000)
+    goals = agent.counters()["goals"]
+    achieved = (4, 5) if kind == "position" else (2, 3)
+    sign = 0 if kind == "position" else 1
+    assert (goals["desired"], goals["achieved"]) == ((0, 1), achieved)
+    assert goals["signs"] == (sign, sign)
+    assert success(agent, Plane(kind=kind)) >= 0.9
+
+
+def test_where_there_are_no_goals_none_are_found():
+    agent = CECPlus("scrubjay/PointUMaze-v0", seed=0).learn(6000)
+    state = agent.embedding.state()
+    assert goals_in(agent.memory, state["mean"], np.sqrt(state["variance"])) is None
+    assert agent.counters()["goals"] is None
+
+
+def test_lanes_have_goals_of_their_own():
+    env = gym.vector.SyncVectorEnv([Plane] * 4)
+    agent = CECPlus(env, seed=0).learn(6000)
+    assert success(agent, Plane()) >= 0.9
+    observations, _ = env.reset(seed=3)
+    together = agent.predict(observations, deterministic=True)[0]
+    for lane in range(4):
+        alone = {name: values[lane] for name, values in observations.items()}
+        action = agent.predict(alone, deterministic=True)[0]
+        np.testing.assert_array_equal(action, together[lane])
+
+
+def test_predicting_changes_nothing_that_is_learned():
+    quiet = CECPlus(Plane(), seed=3).learn(2500)
+    busy = CECPlus(Plane(), seed=3).learn(1500)
+    observation, _ = Plane().reset(seed=1)
+    for _ in range(3):
+        busy.predict(observation)
+        busy.predict(observation, deterministic=True)
+    busy.learn(2500 - busy.num_timesteps)
+    assert busy.memory.digest() == quiet.memory.digest()
+
+
+@pytest.mark.parametrize("kind", ["named", "position"])
+def test_a_resumed_agent_continues_bit_for_bit(kind, tmp_path):
+    whole = CECPlus(Plane(kind=kind), seed=3).learn(5000)
+    for steps in (1200, 4000):
+        part = CECPlus(Plane(kind=kind), seed=3).learn(steps)
+        part.save(tmp_path / "part")
+        resumed = CECPlus.load(tmp_path / "part", env=Plane(kind=kind))
+        resumed.learn(5000 - resumed.num_timesteps)
+        assert resumed.memory.digest() == whole.memory.digest()
+        assert resumed.counters() == whole.counters()
+
+
+def test_a_decision_for_a_goal_is_explained():
+    agent = CECPlus(Plane(), seed=0).learn(3000)
+    for seed in range(5):
+        observation, _ = Plane().reset(seed=seed)
+        found = agent.explain(observation)
+        action = agent.predict(observation, deterministic=True)[0]
+        np.testing.assert_array_equal(agent.codec.decode(found.action), action)
+        assert found.neighbors[found.followed].value > 0
