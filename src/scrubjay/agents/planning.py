@@ -111,7 +111,7 @@ def swept_values(memory: EpisodicMemory, rule: Rule) -> Values:
     values = memory.values.copy()
     rows, near = linked_rows(memory, rule)
     lowest, highest = memory.value_range
-    rewards = np.ascontiguousarray(memory.columns["reward"][:, 0])
+    rewards = memory.columns["reward"][:, 0].copy()  # read-only arrays would be compiled again
     settled = SETTLED * (highest - lowest)
     sweep(values, rewards, rows, near, rule.gamma, rule.lowest, settled)
     return values
@@ -120,10 +120,10 @@ def swept_values(memory: EpisodicMemory, rule: Rule) -> Values:
 def linked_rows(memory: EpisodicMemory, rule: Rule) -> tuple[npt.NDArray[np.int64], Floats]:
     """For each row those around the key that it led to, -1 if there is none, and how close."""
     found = memory.columns
-    keys = np.ascontiguousarray(found["next"])
+    keys = found["next"].copy()
     # in many dimensions a distance costs more than joining is worth, and a search takes long
     radius = min(rule.radius, -math.log(CLOSE) / max(rule.fading, 1e-300))
-    ended = np.ascontiguousarray(found["ended"][:, 0])
+    ended = found["ended"][:, 0].copy()
     linked: tuple[npt.NDArray[np.int64], Floats] = link(
         *memory.tree.arrays, keys, ended, radius, rule.fading
     )
@@ -149,7 +149,7 @@ def link(
     for i in range(len(keys)):
         if ended[i]:
             continue
-        found = find_neighbors(tree, keys[i], LINKS, radius, rows, squared)
+        found = find_neighbors(tree, keys[i], len(rows), radius, rows, squared)
         for j in range(found):
             linked[i, j] = rows[j]
             near[i, j] = np.exp(-fading * np.sqrt(squared[j]))

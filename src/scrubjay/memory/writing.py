@@ -218,7 +218,8 @@ def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
         table.values[rows[i]] = values[i]
         table.counters[CLOCK] += 1
         table.stamps[rows[i]] = table.counters[CLOCK]
-        update_extremes(table, rows[i], old, False)
+        is_new = rows[i] < 0  # never; a literal False would be compiled once more
+        update_extremes(table, rows[i], old, is_new)
 
 
 @compiled(nogil=True)
