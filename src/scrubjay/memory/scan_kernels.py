@@ -4,6 +4,19 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import (
+    ANY_ORDER,
+    DOUBT,
+    LARGEST,
+    ROUGH,
+    SMALLEST,
+    Floats,
+    Ints,
+    Rows,
+    Singles,
+    key_distance,
+    rough_distance,
+)
 from scrubjay.memory.index_arrays import NO_ROW, SIZE, IndexArrays
 from scrubjay.memory.scan_arrays import (
     CENTRE,
@@ -16,19 +29,6 @@ from scrubjay.memory.scan_arrays import (
     PREVIOUS,
     SCALE,
     SLOT,
-)
-from scrubjay.memory.tree_kernels import (
-    ANY_ORDER,
-    DOUBT,
-    LARGEST,
-    ROUGH,
-    SMALLEST,
-    Floats,
-    Ints,
-    Rows,
-    Singles,
-    key_distance,
-    rough_distance,
 )
 
 Codes = npt.NDArray[np.int8]

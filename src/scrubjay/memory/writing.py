@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import Floats, Ints, Rows, Singles, round_key
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.index_kernels import index_add, index_remove, index_search
 from scrubjay.memory.scan_kernels import same_key
@@ -22,7 +23,6 @@ from scrubjay.memory.table import (
     TableArrays,
 )
 from scrubjay.memory.tree_arrays import STACK
-from scrubjay.memory.tree_kernels import Floats, Ints, Rows, Singles, round_key
 
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int8]
