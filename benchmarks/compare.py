@@ -98,12 +98,24 @@ def filled(kind: Any, env: Any, n_rows: int, dim: int, **settings: Any) -> Any:
         keys = agent.embedding.embed_batch(rng.uniform(-1, 1, (n_rows, dim)))
         values = rng.uniform(0, 1, n_rows)
         actions = rng.uniform(-1, 1, (n_rows, 2)).astype(np.float32)
-        agent.memory.write_many(keys, values, action=actions)
+        agent.memory.write_many(keys, values, **with_ends(agent, keys, values, actions))
     with tempfile.TemporaryDirectory() as folder:
         agent.save(Path(folder) / "agent.scrub")
         agent = kind.load(Path(folder) / "agent.scrub", env)
     agent.warm_up()
     return agent
+
+
+def with_ends(agent: Any, keys: Any, values: Any, actions: Any) -> dict[str, Any]:
+    """The columns of rows of which only the actions are known: each is the end of an episode."""
+    known = {
+        "action": actions,
+        "next": keys,
+        "reward": values[:, None],
+        "ended": np.ones((len(keys), 1), np.bool_),
+        "lure": np.zeros((len(keys), 1), np.float32),
+    }
+    return {name: known[name] for name in agent.memory.columns}
 
 
 def training(agent: Any, steps: int = STEPS) -> Repeat:

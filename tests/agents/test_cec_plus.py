@@ -190,13 +190,24 @@ def test_durations_have_a_heavy_tail_and_an_end():
     assert duration(0.999, 1) == 1
 
 
+def test_an_action_that_moves_nothing_is_not_held():
+    agent = neutral_plus(Line(horizon=10**9), hold=30, epsilon=1.0, exploration="uniform", seed=5)
+    agent.memory.write([0.0], 1.0, action=[0.0])
+    agent.memory_changed()
+    episode = agent.begin_episode()
+    for _ in range(100):
+        episode.act(np.zeros(1))
+        episode.record(0.0)
+    assert (episode.experience.trace[:, CHOICE] != Choice.HELD).all()
+
+
 def test_an_exploratory_action_is_held_as_long_as_it_was_drawn():
     agent = neutral_plus(Line(horizon=10**9), hold=30, epsilon=1.0, exploration="uniform", seed=5)
     agent.memory.write([0.0], 1.0, action=[0.0])
     agent.memory_changed()
     episode = agent.begin_episode()
-    for _ in range(400):
-        episode.act(np.zeros(1))
+    for place in range(400):
+        episode.act(np.full(1, float(place)))
         episode.record(0.0)
     actions, choices = episode.experience.actions[:, 0], episode.experience.trace[:, CHOICE]
     runs = np.diff(np.flatnonzero(np.append(choices != Choice.HELD, True)))

@@ -43,7 +43,6 @@ from scrubjay.agents.cec_plus_kernels import (
     HERE,
     RULE,
     SEEN,
-    Ints,
     greedy_actions,
     plan_update,
     select_actions,
@@ -51,7 +50,16 @@ from scrubjay.agents.cec_plus_kernels import (
 )
 from scrubjay.agents.discovery import rare_row
 from scrubjay.agents.explanation import Explanation, explain_best
-from scrubjay.agents.goals import LINKS, GoalMap, Goals, find_goals, goals_in, linked_rows
+from scrubjay.agents.goals import (
+    LINKS,
+    GoalMap,
+    Goals,
+    copy_rows,
+    find_goals,
+    goals_in,
+    link_rows,
+    write_ways,
+)
 from scrubjay.agents.metric import (
     last_normalizer,
     median_step,
@@ -275,7 +283,7 @@ class CECPlus(MemoryAgent):
         """Where rows led to, if anything is made of it."""
         if self._map is not None:
             return planning.columns(self.embedding.key_dim) | {"links": ((LINKS,), np.int32)}
-        keeps = self.planning or self.discovery
+        keeps = self.planning or self.discovery or self._plans_goals
         return planning.columns(self.embedding.key_dim) if keeps else {}
 
     def memory_changed(self) -> None:
@@ -352,7 +360,7 @@ class CECPlus(MemoryAgent):
         return select_actions(*given, self.codec.bounds, *lanes, keys, epsilon)  # type: ignore[no-any-return]
 
     def _aim(self, known: GoalMap, lanes: Lanes, keys: Floats) -> npt.NDArray[np.float32]:
-        """The values of rows for each lane, planned anew for a new goal or episode."""
+        """The values of rows for each lane, planned again for a new goal or episode."""
         plans, goals = known.lanes, known.desired(keys)
         plans.reserve(len(keys), len(self.memory))
         for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
@@ -383,8 +391,8 @@ class CECPlus(MemoryAgent):
         """The actions of the best neighbours."""
         found = np.empty((len(keys), self.codec.size), np.float32)
         values = self.memory.value_array[None]
-        parts = [slice(None)] if self._map is None else [slice(i, i + 1) for i in range(len(keys))]
-        for part in parts:
+        size = len(keys) if self._map is None else 1
+        for part in (slice(i, i + size) for i in range(0, len(keys), size)):
             if self._map is not None:
                 values = self._plan_of(self._map, keys[part][0])
             bad = greedy_actions(*self._with_values(values, self._rules), keys[part], found[part])
@@ -449,16 +457,16 @@ class CECPlus(MemoryAgent):
         memory.set_values(rows, row_values)
         if experience.decided and self.planning:
             self._note_outcomes(experience, columns)
-        outcomes = self._write(experience.keys, returns, columns, steps)[1]
+        chosen = {name: columns[name][steps] for name in memory.column_arrays}
+        _, outcomes = memory.write_many(experience.keys[steps], returns[steps], **chosen)
         self._plan()
         self._look_for_goals()
         return Learned(outcomes, len(rewards) - len(steps))
 
     def _look_for_goals(self) -> None:
         """From the day on that goals are found in observations, ways to them are planned."""
-        if not (self._looks_for_goals and self._plans_goals and self._has_found):
-            return
-        if self.album is not None or self.num_timesteps < self._next_look:
+        may = self._looks_for_goals and self._plans_goals and self.album is None
+        if not (may and self._has_found and self.num_timesteps >= self._next_look):
             return
         self._next_look = int(1.25 * self.num_timesteps)
         state = self.embedding.state()
@@ -468,17 +476,11 @@ class CECPlus(MemoryAgent):
 
     def _use_goals(self, goals: Goals, radius: float) -> None:
         """Store what is known as the rows of a memory without goals."""
-        old = self.memory
-        self._map = GoalMap(goals)
+        old, self._map, self._next_plan = self.memory, GoalMap(goals), 0
         self._map.radius = radius
         self.memories = self.make_memories()
-        memory, mask = self.memory, goals.mask(old.key_dim)
-        memory.distance_threshold = old.distance_threshold
-        columns: dict[str, Any] = {name: column.copy() for name, column in old.columns.items()}
-        columns["links"] = np.full((len(old), LINKS), -1, np.int32)
-        columns["ended"] &= columns["reward"] <= 0
-        memory.write_many(old.keys * mask, old.values, **columns)
-        self._next_plan = 0
+        self.memory.distance_threshold = old.distance_threshold
+        copy_rows(old, self.memory, goals.mask(old.key_dim))
         self.memory_changed()
         self._link()
 
@@ -488,52 +490,21 @@ class CECPlus(MemoryAgent):
         return super().hand_out(environment)
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
-        """Every step is a row, whatever its goal, unless it repeats one and led to the same."""
-        memory = self.memory
+        """Every step is a row, whatever its goal; what they are worth depends on the goal."""
         known.set_env(self.env)
         known.observe(with_last(experience), experience.rewards)
         returns = self.plain_returns(experience.rewards, experience.terminated)
         check_returns(returns, experience.rewards)
-        columns = transition_columns(led_to(experience), experience.actions, experience.rewards)
-        repeated = self._repeated(experience, columns["next"])
-        # from the last step to the first, so that a sweep carries values along an episode
-        steps = np.flatnonzero(~repeated)[::-1]
-        columns["ended"] = columns["ended"] & experience.terminated & (returns.max() <= 0)
-        columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
-        rows = np.where(repeated, experience.trace[:, FOLLOWED], -1)
-        rows[steps], outcomes = self._write(experience.keys * self._mask, returns, columns, steps)
-        links = memory.columns["links"][rows[steps]]
-        links[:, 0] = np.append(rows[1:], -1)[steps]
-        memory.set_columns(rows[steps], links=links)
+        learned = write_ways(self.memory, self._mask, experience, returns)
         self._link()
-        return Learned(outcomes, int(repeated.sum()))
-
-    def _repeated(self, experience: Experience, nexts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which steps followed a row from where it stands, and led to where it had led."""
-        followed, memory = experience.trace[:, FOLLOWED], self.memory
-        if not experience.decided or len(memory) == 0:
-            return np.zeros(len(followed), np.bool_)
-        same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
-        gap = (nexts - memory.columns["next"][np.where(same, followed, 0)]) * self._mask
-        found: npt.NDArray[np.bool_] = same & (
-            np.linalg.norm(gap, axis=1) <= memory.distance_threshold
-        )
-        return found
+        return learned
 
     def _link(self) -> None:
         """Look for the rows around where each row led to, when the steps have grown enough."""
         if self.num_timesteps >= self._next_plan:
             grown = self.num_timesteps * (1 + (self.planning or 0.25))
             self._next_plan = int(max(self.num_timesteps + 500, grown))
-            links = linked_rows(self.memory, self._mask, self.radius)
-            self.memory.set_columns(np.arange(len(self.memory)), links=links)
-
-    def _write(
-        self, keys: npt.NDArray[Any], values: Floats, columns: Mapping[str, Any], steps: Ints
-    ) -> tuple[Ints, npt.NDArray[np.int8]]:
-        """Write steps in the given order; returns their rows and the outcomes."""
-        chosen = {name: columns[name][steps] for name in self.memory.column_arrays}
-        return self.memory.write_many(keys[steps], values[steps], **chosen)
+            link_rows(self.memory, self._mask, self.radius)
 
     def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
         """Let followed rows know where they led to this time."""

@@ -22,9 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
+from scrubjay.agents.cec_plus_kernels import FOLLOWED, SEEN
 from scrubjay.agents.discovery import TARGET
 from scrubjay.agents.metric import MOST, prediction_error, standardised
-from scrubjay.agents.planning import SETTLED, link, sweep
+from scrubjay.agents.planning import SETTLED, led_to, link, sweep, transition_columns
+from scrubjay.agents.recorder import Experience, Learned
 from scrubjay.compiled import compiled
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
@@ -321,22 +323,73 @@ class GoalMap:
         return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
 
 
-def linked_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> npt.NDArray[np.int32]:
-    """The rows around the key that each row led to, nearest first, then -1.
+# ---------------------------------------------------------------- rows without goals
+
+
+def write_ways(
+    memory: EpisodicMemory, mask: Keys, experience: Experience, returns: Floats
+) -> Learned:
+    """Write the steps of an episode, each linked to the one after it.
 
     Args:
-        memory: The memory, with the column "next" and a kd-tree.
+        memory: The memory.
         mask: (D,): 1 for each dimension of the state.
-        radius: How far from that key they are at most.
+        experience: The episode.
+        returns: (n,): its returns, which say nothing about other goals, and are only shown.
 
     Returns:
-        (n, `LINKS`): row ids.
+        What was written. A step that repeated a row, and led to the same, is not.
+    """
+    columns = transition_columns(led_to(experience), experience.actions, experience.rewards)
+    repeated = repeated_steps(memory, mask, experience, columns["next"])
+    # from the last step to the first, so that a sweep carries values along an episode
+    steps = np.flatnonzero(~repeated)[::-1]
+    # after a success it would have gone on for other goals, after a failure not
+    columns["ended"] &= experience.terminated and returns.max() <= 0
+    columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
+    rows = np.where(repeated, experience.trace[:, FOLLOWED], -1)
+    chosen: dict[str, Any] = {name: columns[name][steps] for name in memory.column_arrays}
+    keys = experience.keys[steps] * mask
+    rows[steps], outcomes = memory.write_many(keys, returns[steps], **chosen)
+    links = chosen["links"]
+    links[:, 0] = np.append(rows[1:], -1)[steps]
+    memory.set_columns(rows[steps], links=links)
+    return Learned(outcomes, int(repeated.sum()))
+
+
+def repeated_steps(
+    memory: EpisodicMemory, mask: Keys, experience: Experience, nexts: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """Which steps followed a row from where it stands, and led to where it had led."""
+    followed = experience.trace[:, FOLLOWED]
+    if not experience.decided or len(memory) == 0:
+        return np.zeros(len(followed), np.bool_)
+    same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
+    gap = (nexts - memory.columns["next"][np.where(same, followed, 0)]) * mask
+    found: npt.NDArray[np.bool_] = np.linalg.norm(gap, axis=1) <= memory.distance_threshold
+    return same & found
+
+
+def copy_rows(old: EpisodicMemory, new: EpisodicMemory, mask: Keys) -> None:
+    """Write the rows of a memory with goals into one without."""
+    columns: dict[str, Any] = {name: column.copy() for name, column in old.columns.items()}
+    columns["ended"] &= columns["reward"] <= 0
+    columns["links"] = np.full((len(old), LINKS), -1, np.int32)
+    new.write_many(old.keys * mask, old.values, **columns)
+
+
+def link_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> None:
+    """Link each row to those around the key that it led to, nearest first.
+
+    Args:
+        memory: The memory, with a kd-tree.
+        mask: (D,): 1 for each dimension of the state.
+        radius: How far from that key they are at most.
     """
     ended = np.ascontiguousarray(memory.columns["ended"][:, 0])
     nexts = memory.columns["next"] * mask
     rows, _ = link(*memory.tree.arrays, nexts, ended, radius, 0.0, LINKS)
-    found: npt.NDArray[np.int32] = rows.astype(np.int32)
-    return found
+    memory.set_columns(np.arange(len(memory)), links=rows.astype(np.int32))
 
 
 @compiled()

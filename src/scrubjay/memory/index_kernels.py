@@ -8,22 +8,12 @@ from numba import types
 from numba.extending import overload
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import Floats, Ints, Rows, Singles, round_key
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.scan_arrays import NEXT
 from scrubjay.memory.scan_kernels import find_key, scan_add, scan_remove, scan_search
 from scrubjay.memory.tree_arrays import STACK
-from scrubjay.memory.tree_kernels import (
-    Floats,
-    Ints,
-    Rows,
-    Singles,
-    add_row,
-    contains,
-    rebuild,
-    remove_row,
-    round_key,
-    search,
-)
+from scrubjay.memory.tree_kernels import add_row, contains, rebuild, remove_row, search
 
 Kernel = Callable[..., Any]
 

@@ -17,12 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import Floats, Rows, Singles, U
 from scrubjay.memory.tree_arrays import LANES, LARGEST_CODE, TreeArrays, leaf_slots, n_codes
 
-Floats = npt.NDArray[np.float64]
-Singles = npt.NDArray[np.float32]
 Shorts = npt.NDArray[np.int16]
-Rows = npt.NDArray[np.int32]
 
 REACH = 5.0
 """Codes reach this many times the mean distance from the mean, in the dimension of largest spread;
@@ -32,10 +30,6 @@ CAUTION = 1.0 + 1e-6
 """Much more than the rounding errors of the limit, which is at least (sqrt(D) / 2)^2."""
 
 LARGEST_LIMIT = 2.0**31 - 1.0
-
-U = np.uint64
-"""The compiler only vectorises loops over unsigned indices: it need not count from the end of an
-array where one is negative."""
 
 
 @compiled(nogil=True)

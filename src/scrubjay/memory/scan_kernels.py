@@ -6,6 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import (
+    ANY_ORDER,
+    DOUBT,
+    LARGEST,
+    ROUGH,
+    SMALLEST,
+    Floats,
+    Ints,
+    Rows,
+    Singles,
+    rough_distance,
+)
 from scrubjay.memory.index_arrays import NO_ROW, SIZE, IndexArrays
 from scrubjay.memory.scan_arrays import (
     CENTRE,
@@ -21,18 +33,6 @@ from scrubjay.memory.scan_arrays import (
     SCALE,
     SHARED,
     SLOT,
-)
-from scrubjay.memory.tree_kernels import (
-    ANY_ORDER,
-    DOUBT,
-    LARGEST,
-    ROUGH,
-    SMALLEST,
-    Floats,
-    Ints,
-    Rows,
-    Singles,
-    rough_distance,
 )
 
 Codes = npt.NDArray[np.uint8]

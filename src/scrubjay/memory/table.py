@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.memory.distances import round_key
 from scrubjay.memory.index_arrays import fill_front
-from scrubjay.memory.tree_kernels import round_key
 
 ColumnSpec = int | tuple[int, ...] | tuple[int | tuple[int, ...], npt.DTypeLike]
 """A length, a shape, or (shape, dtype); the default dtype is float32."""

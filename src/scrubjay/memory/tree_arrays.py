@@ -15,8 +15,9 @@ MANY = 16
 HEAVY, WHOLE = 7, 10
 """No child has more than HEAVY / WHOLE of the rows of its parent."""
 
-STACK = 128
-"""More than twice the depth of a tree of 2^31 rows, log(2^31 / 24) / log(10 / 7) < 52."""
+LEAF, STACK = 64, 128
+"""Length of a stack: up to LEAF more than the depth of a tree of 2^31 rows, log(2^31 / 24) /
+log(10 / 7) < 52, which is what a search needs; behind it the rows of one leaf."""
 
 LANES, LARGEST_CODE = 32, 63
 """Codes of so many rows are measured together, and the largest code: see `leaf_codes.py`."""

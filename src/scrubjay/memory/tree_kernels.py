@@ -8,8 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import (
+    DOUBT,
+    LARGEST,
+    ROUGH,
+    SMALLEST,
+    Floats,
+    Ints,
+    Rows,
+    Singles,
+    box_bound,
+    box_distance,
+    key_distance,
+    rough_distance,
+)
 from scrubjay.memory.index_arrays import NO_ROW, SIZE
 from scrubjay.memory.leaf_codes import (
+    Shorts,
     choose_codes,
     code_limit,
     encode_key,
@@ -24,6 +39,7 @@ from scrubjay.memory.tree_arrays import (
     FREE_NODE,
     HEAVY,
     LANES,
+    LEAF,
     MANY,
     SPLIT_DIM,
     SPLIT_ROW,
@@ -35,22 +51,8 @@ from scrubjay.memory.tree_arrays import (
     n_codes,
 )
 
-Floats = npt.NDArray[np.float64]
-Singles = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-
-ANY_ORDER = {"reassoc", "contract", "nsz"}
-"""Allows the compiler to sum in any order and several numbers at a time."""
-
-ROUGH, DOUBT = 2.0**-23, 8
-"""The relative error of an approximate squared distance of D terms is below (D + DOUBT) * ROUGH."""
-
 SAMPLE = 64
 """Number of rows of a subtree that are used to find the dimension of largest spread."""
-
-SMALLEST, LARGEST = 1e-30, float(np.finfo(np.float32).max)
-"""Between these bounds, underflow or overflow of float32 terms does not affect a sum."""
 
 # ---------------------------------------------------------------- search
 
@@ -91,14 +93,13 @@ def search(
     In many dimensions, most boxes are rejected by an approximate distance, and most rows by their
     codes; those that cannot be rejected with certainty are measured exactly.
     """
-    keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
+    keys, nodes, boxes = tree.keys, tree.nodes, tree.boxes
     many = len(key) >= MANY
     doubt = (len(key) + DOUBT) * ROUGH if many else 0.0
     worst, worst_row = radius * radius, NO_ROW
-    surely_worse = max(worst * (1.0 + doubt), SMALLEST)
     # without codes no arrays are allocated, which would take as long as visiting a leaf
     local, sums = places[:0].view(np.int16), places[:0].view(np.int32)
-    codes, error, limit = buckets.view(np.int8), 0.0, np.int32(0)
+    codes, error, limit = tree.buckets.view(np.int8), 0.0, np.int32(0)
     if many:
         local, sums = np.zeros(n_codes(len(key)), np.int16), np.empty(LANES, np.int32)
         error = encode_key(boxes, key, local)
@@ -117,6 +118,14 @@ def search(
             if exact > worst or (exact == worst and nodes[node, FIRST_ROW + side] > worst_row):
                 continue
         child = nodes[node, CHILD + side]
+        while child > 0 and bound == 0.0:  # the key is in the box: its own side is the near one
+            near = 1 if key[nodes[child, SPLIT_DIM]] > boxes[child, 0] else 0
+            beyond = box_bound(boxes, 2 * child + 1 - near, key, doubt)
+            if beyond <= worst:
+                places[height], bounds[height] = 2 * child + 1 - near, beyond
+                height += 1
+            node, side = np.int64(child), near
+            child = nodes[node, CHILD + side]
         if child > 0:
             left = box_bound(boxes, 2 * child, key, doubt)
             right = box_bound(boxes, 2 * child + 1, key, doubt)
@@ -133,113 +142,65 @@ def search(
                 places[height], bounds[height] = 2 * child + 1 - far, left
                 height += 1
             continue
-        size = nodes[node, SIZE + side]
-        for first in range(0, size, LANES):
-            if many and measure_codes(codes, ~child, first, local, sums) > limit:
+        found = np.int64(nodes[node, SIZE + side])
+        if many:
+            surely_worse = max(worst * (1.0 + doubt), SMALLEST)
+            found = pick_rows(
+                tree, codes, np.int64(~child), found, key, local, sums, limit, surely_worse, places
+            )
+        else:
+            for slot in range(found):
+                places[LEAF + slot] = tree.buckets[~child, slot]
+        # all distances first: a branch that the processor cannot predict would delay each of them
+        for i in range(found):
+            bounds[LEAF + i] = key_distance(keys, places[LEAF + i], key)
+        for i in range(found):
+            row, distance = places[LEAF + i], bounds[LEAF + i]
+            if distance > worst or (distance == worst and row > worst_row):
                 continue
-            for slot in range(first, min(first + LANES, size)):
-                row = buckets[~child, slot]
-                if many and (
-                    sums[slot - first] > limit
-                    or surely_worse < rough_distance(keys, row, key) <= LARGEST
-                ):
-                    continue
-                distance = key_distance(keys, row, key)
-                if distance > worst or (distance == worst and row > worst_row):
-                    continue
-                position = min(count, k - 1)
-                while position > 0 and (
-                    distances[position - 1] > distance
-                    or (distances[position - 1] == distance and rows[position - 1] > row)
-                ):
-                    distances[position] = distances[position - 1]
-                    rows[position] = rows[position - 1]
-                    position -= 1
-                distances[position], rows[position] = distance, row
-                count = min(count + 1, k)
-                if count == k:
-                    worst, worst_row = distances[k - 1], rows[k - 1]
-                    surely_worse = max(worst * (1.0 + doubt), SMALLEST)
-                    if many:
-                        limit = code_limit(boxes, len(key), error, worst)
+            position = min(count, k - 1)
+            while position > 0 and (
+                distances[position - 1] > distance
+                or (distances[position - 1] == distance and rows[position - 1] > row)
+            ):
+                distances[position] = distances[position - 1]
+                rows[position] = rows[position - 1]
+                position -= 1
+            distances[position], rows[position] = distance, row
+            count = min(count + 1, k)
+            if count == k:
+                worst, worst_row = distances[k - 1], rows[k - 1]
+        if many and count == k and found > 0:
+            limit = code_limit(boxes, len(key), error, worst)
     return count
 
 
 @compiled(nogil=True, forceinline=True)
-def key_distance(keys: Singles, row: int, key: Singles) -> float:
-    """Return the squared distance between two keys, a float64 sum in index order."""
-    total = 0.0
-    for i in range(len(key)):
-        gap = np.float64(keys[row, i]) - np.float64(key[i])
-        total += gap * gap
-    return total
-
-
-@compiled(nogil=True, forceinline=True)
-def box_distance(boxes: Singles, place: int, key: Singles) -> float:
-    """Return the squared distance from a key to a box, at most that to any key in the box.
-
-    In each coordinate the distance to the box is at most that to a key inside, and rounding is
-    monotonic; the squares are summed in the same order as in `key_distance`.
-    """
-    key_dim = len(key)
-    node, low = place >> 1, 1 + 2 * key_dim * (place & 1)
-    total = 0.0
-    for i in range(key_dim):
-        x = np.float64(key[i])
-        below = np.float64(boxes[node, low + i]) - x
-        above = x - np.float64(boxes[node, low + key_dim + i])
-        gap = max(below, above, 0.0)
-        total += gap * gap
-    return total
-
-
-@compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
-def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
-    """Approximate `key_distance` in float32 and the fastest order, six times as fast."""
-    total = np.float32(0.0)
-    for i in range(len(key)):
-        gap = keys[row, i] - key[i]
-        total += gap * gap
-    return total
-
-
-@compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
-def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
-    """Approximate `box_distance` in float32 and the fastest order."""
-    key_dim = len(key)
-    node, low = place >> 1, 1 + 2 * key_dim * (place & 1)
-    total = np.float32(0.0)
-    for i in range(key_dim):
-        below = boxes[node, low + i] - key[i]
-        above = key[i] - boxes[node, low + key_dim + i]
-        gap = max(max(below, above), np.float32(0.0))
-        total += gap * gap
-    return total
-
-
-@compiled(nogil=True, forceinline=True)
-def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
-    """Return a lower bound of the squared distance to any key in the box of a place.
-
-    `doubt` is the relative error of an approximate distance; 0 means to use exact ones only.
-    """
-    if doubt > 0.0:
-        rough: float = rough_box_distance(boxes, place, key) * (1.0 - doubt)
-        if SMALLEST < rough <= LARGEST:
-            return rough
-    exact: float = box_distance(boxes, place, key)
-    return exact
-
-
-@compiled(nogil=True)
-def round_key(key: Floats, rounded: Singles) -> bool:
-    """Round a key to float32; return False if any number is then NaN or infinite."""
-    finite = True
-    for i in range(len(key)):
-        rounded[i] = np.float32(key[i])
-        finite = finite and np.isfinite(rounded[i])
-    return finite
+def pick_rows(
+    tree: TreeArrays,
+    codes: npt.NDArray[np.int8],
+    leaf: int,
+    size: int,
+    key: Singles,
+    local: Shorts,
+    sums: Rows,
+    limit: np.int32,
+    surely_worse: float,
+    places: Ints,
+) -> int:
+    """Write the rows of a leaf that may be within `worst` behind the stack; return their number."""
+    found = 0
+    for first in range(0, size, LANES):
+        if measure_codes(codes, leaf, first, local, sums) > limit:
+            continue
+        for slot in range(first, min(first + LANES, size)):
+            row = np.int64(tree.buckets[leaf, slot])
+            if sums[slot - first] > limit:
+                continue
+            if not surely_worse < rough_distance(tree.keys, row, key) <= LARGEST:
+                places[LEAF + found] = row
+                found += 1
+    return found
 
 
 # ---------------------------------------------------------------- add and remove

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.compiled import compiled
+from scrubjay.memory.distances import Floats, Ints, Rows, Singles, round_key
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.index_kernels import index_add, index_remove, index_search
 from scrubjay.memory.scan_kernels import same_key
@@ -22,7 +23,6 @@ from scrubjay.memory.table import (
     TableArrays,
 )
 from scrubjay.memory.tree_arrays import STACK
-from scrubjay.memory.tree_kernels import Floats, Ints, Rows, Singles, round_key
 
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int8]
@@ -218,7 +218,8 @@ def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
         table.values[rows[i]] = values[i]
         table.counters[CLOCK] += 1
         table.stamps[rows[i]] = table.counters[CLOCK]
-        update_extremes(table, rows[i], old, False)
+        is_new = rows[i] < 0  # never; a literal False would be compiled once more
+        update_extremes(table, rows[i], old, is_new)
 
 
 @compiled(nogil=True)
