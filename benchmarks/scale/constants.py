@@ -105,6 +105,12 @@ def step_us(task: str) -> float:
     return best_of(steps, 2) / len(actions)
 
 
+def stamps_ms(n_rows: int = 10**7) -> float:
+    """Milliseconds to find that none of so many rows has changed, as `changed_rows` looks."""
+    stamps = np.arange(n_rows)
+    return best_of(lambda: np.flatnonzero(stamps > n_rows), 5) / 1e3
+
+
 def limit(step: float, writer_us: float, send_us: float = 0.0) -> float:
     """Most collectors N: N / step rows a second, each of which costs writer + N send."""
     if send_us == 0.0:
@@ -113,9 +119,10 @@ def limit(step: float, writer_us: float, send_us: float = 0.0) -> float:
 
 
 def main() -> None:
-    results = []
+    results, stamps = [], stamps_ms()
     for name, (dim, n_actions, task) in CASES.items():
         found = {"task": name, "dim": dim, "step_us": step_us(task), **writer(dim, n_actions)}
+        found["stamps_ms_10_7"] = stamps
         own = found["write_us"] + found["receive_us"]
         found["collectors"] = limit(found["step_us"], own + found["publish_us"])
         found["collectors_on_ray"] = limit(found["step_us"], own, found["send_us"])

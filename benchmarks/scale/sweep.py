@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.common import RESULTS, write_results
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launchers import Launcher, make_launcher
+from scrubjay.runs.ray_launcher import RayLauncher
 from scrubjay.runs.sweep import sweep
 from scrubjay.training.run_folder import read_json
 
@@ -39,7 +40,8 @@ def main() -> None:
         results |= {"one_at_a_time": seconds(1, local), "local": seconds(2, local)}
     else:
         begin = time.perf_counter()
-        ray = make_launcher("ray")
+        ray = RayLauncher()
+        ray.warm_up(2)
         results["ray_start"] = time.perf_counter() - begin
         results["ray"] = seconds(2, ray)
     print(results)

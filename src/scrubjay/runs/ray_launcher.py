@@ -122,6 +122,16 @@ class RayLauncher:
         """How many may work at a time: the processors of the cluster."""
         return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
+    def warm_up(self, n: int) -> None:
+        """Start actors before there is work for them.
+
+        Args:
+            n: How many.
+        """
+        actors = [self._new_actor() for _ in range(n)]
+        self._ray.get([actor.describe.remote(".") for actor in actors])
+        self._idle += actors
+
     def start(self, order: dict[str, Any], folder: Path, log: Path) -> RayTask:
         """Start a worker for a run, on the first node that has a processor for it."""
         actor = self._idle.pop() if self._idle else self._new_actor()
