@@ -160,7 +160,7 @@ def test_all_goals_are_learned_at_once(known):
     agent = CECPlus(Plane(known), seed=0).learn(4000)
     assert agent.memory.rule == "append"
     assert success(agent, Plane()) >= 0.9
-    assert 0.1 < agent.counters()["goal_radius"] <= 0.75
+    assert 0.1 < agent.counters()["goals"]["radius"] <= 0.75
     del agent.env
     assert success(agent, Plane()) >= 0.9  # a loaded agent may have no environment
 

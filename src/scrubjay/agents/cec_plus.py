@@ -476,8 +476,7 @@ class CECPlus(MemoryAgent):
 
     def _use_goals(self, goals: Goals, radius: float) -> None:
         """Store what is known as the rows of a memory without goals."""
-        old, self._map, self._next_plan = self.memory, GoalMap(goals), 0
-        self._map.radius = radius
+        old, self._map, self._next_plan = self.memory, GoalMap(goals, radius), 0
         self.memories = self.make_memories()
         self.memory.distance_threshold = old.distance_threshold
         copy_rows(old, self.memory, goals.mask(old.key_dim))
@@ -590,8 +589,7 @@ class CECPlus(MemoryAgent):
             "next_plan": self._next_plan,
             "lowest_value": None if math.isinf(self._floor) else self._floor,
             "next_look": self._next_look,
-            "goals": None if self._map is None else self._map.goals._asdict(),
-            "goal_radius": 0.0 if self._map is None else self._map.radius,
+            "goals": None if self._map is None else self._map.state(),
         }
 
     def restore_counters(self, counters: Mapping[str, Any]) -> None:
@@ -601,8 +599,7 @@ class CECPlus(MemoryAgent):
         self._floor = math.inf if lowest is None else float(lowest)
         self._next_look = int(counters.get("next_look", 0))
         if self._plans_goals and (goals := counters.get("goals")):
-            self._map = GoalMap(Goals(**{name: tuple(each) for name, each in goals.items()}))
-            self._map.radius = float(counters["goal_radius"])
+            self._map = GoalMap.from_state(goals)
             self.memories = self.make_memories()
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:

@@ -194,17 +194,27 @@ class GoalMap:
 
     Args:
         goals: Where they are in a key.
+        radius: The largest distance of goals that counted as equal.
     """
 
-    def __init__(self, goals: Goals) -> None:
-        self.goals = goals
-        self.radius = 0.0  # the largest distance of goals that counted as equal
+    def __init__(self, goals: Goals, radius: float = 0.0) -> None:
+        self.goals, self.radius = goals, radius
         self._env: Any = None
         self._compute: Rewards | None = None
         self._shift = self._scale = np.zeros(0)
         self._links: tuple[int, npt.NDArray[np.int64], Floats] | None = None
         self.lanes = LanePlans()
         self._known: tuple[int, dict[bytes, Values]] = -1, {}
+
+    def state(self) -> dict[str, Any]:
+        """What a file keeps."""
+        return {**self.goals._asdict(), "radius": self.radius}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "GoalMap":
+        """What `state` returned, as it comes out of a file."""
+        goals = Goals(*(tuple(state[name]) for name in Goals._fields))
+        return cls(goals, float(state["radius"]))
 
     def set_scale(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over with which numbers keys were normalised.

@@ -17,7 +17,10 @@ EXPERIMENTS = {
     "ablation": ("ablation", "cec-plus, each of its parts taken away, and the paper's rule"),
     "plus": ("plus", "cec-plus to the end of its targets, and in noise"),
     "suite": ("suite", "25 sparse tasks: cec-plus without settings against networks"),
-    "parts": ("parts", "cec-plus with and without noise test, hindsight, planning, discovery"),
+    "parts": (
+        "parts",
+        "cec-plus with and without noise test, planning for goals, planning, discovery",
+    ),
     "speed": ("speed", "success against training time on PointUMaze"),
     "minatar": ("minatar", "MFEC, CECPlus and DQN on MinAtar and a grid"),
     "atari": ("atari", "MFEC on three Atari games, against published scores"),

@@ -69,7 +69,7 @@ ARMS = (
     Arm("no stitching", {"stitching": False}),
     Arm("no correction", {"correction": 0.0}),
     Arm("all dimensions count", {"measure_keys": False}),
-    Arm("no hindsight", {"hindsight": 0}, tasks=("SparseFetchReach",)),
+    Arm("no goal planning", {"goal_planning": False}, tasks=("SparseFetchReach",)),
     Arm("no planning", {"planning": 0.0}),
     Arm("no discovery", {"discovery": False}),
     PAPER,

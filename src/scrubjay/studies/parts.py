@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SEEDS = tuple(range(30, 35))
 MEASURED = Arm("all dimensions count", {"measure_keys": False})
-HINDSIGHT = Arm("no hindsight", {"hindsight": 0})
+GOAL_PLANNING = Arm("no goal planning", {"goal_planning": False})
 PLANNING = Arm("no planning", {"planning": 0.0})
 DISCOVERY = Arm("no discovery", {"discovery": False})
 # the tasks of the suite that a part was made for, and one that it might harm
@@ -34,8 +34,9 @@ PAIRS: Mapping[str, tuple[Arm, ...]] = {
     "PointUMaze": (PLANNING,),
     "Point4Rooms, one goal": (PLANNING, DISCOVERY),
     "corridor of 30 cells": (DISCOVERY,),
-    "PointMaze UMaze": (HINDSIGHT,),
-    "FetchReach": (MEASURED, HINDSIGHT),
+    "PointMaze Medium": (GOAL_PLANNING,),
+    "Reacher": (GOAL_PLANNING,),
+    "FetchReach": (GOAL_PLANNING,),
 }
 PREFACE = """# Parts of CECPlus that came after 0.2
 

@@ -143,7 +143,7 @@ def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
 
 
 def check_observation_space(env: gymnasium.Env[Any, Any]) -> Iterator[Finding]:
-    """A Box or a Dict of Boxes; with goals, a vectorised `compute_reward` for hindsight."""
+    """A Box or a Dict of Boxes; with goals, a vectorised `compute_reward`, to plan with."""
     space, what = env.observation_space, "observations"
     expected = "a Box, or a Dict of Boxes"
     parts = list(space.spaces.values()) if isinstance(space, spaces.Dict) else [space]
@@ -155,10 +155,10 @@ def check_observation_space(env: gymnasium.Env[Any, Any]) -> Iterator[Finding]:
         return
     yield Finding("ok", what, expected, _short(space))
     if isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces):
-        yield _hindsight(env)
+        yield _goals(env)
 
 
-def _hindsight(env: gymnasium.Env[Any, Any]) -> Finding:
+def _goals(env: gymnasium.Env[Any, Any]) -> Finding:
     expected = "compute_reward(achieved, desired, info) for many goals at once"
     assert isinstance(env.observation_space, spaces.Dict)
     goal = env.observation_space["desired_goal"].sample()
