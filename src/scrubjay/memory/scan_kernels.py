@@ -130,6 +130,8 @@ def encode_key(box: Singles, key: Singles, local: Shorts) -> tuple[float, float]
         local[i] = np.int16(code)
         inside += np.float32((near - code) * (near - code))
         outside += np.float32((exact - code) * (exact - code))
+    if outside == np.inf:  # a difference may exceed float32, its code is then unknown
+        return np.inf, np.inf
     factor, extra = 1.0 + (len(key) + 8) * HALF_ULP, 2 * FARTHEST_CODE * HALF_ULP * len(key)
     return (
         factor * np.sqrt(np.float64(inside)) + extra,
