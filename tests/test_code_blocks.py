@@ -163,7 +163,9 @@ def shortened(arguments):
             words[words.index("--steps") + 1] = steps
         else:
             words += ["--steps", steps]
-        words += ["--eval-episodes", "1", "--max-episode-steps", "200", "--quiet"]
+        words += ["--eval-episodes", "1", "--quiet"]
+        if "mfec" in words:  # an episode of a game has thousands of steps
+            words += ["--max-episode-steps", "200"]
     if words[0] == "watch":
         words += ["--max-frames", "20"]
     if words[0] == "tune":

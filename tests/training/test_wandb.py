@@ -20,8 +20,9 @@ def offline(tmp_path, monkeypatch):
         monkeypatch.setenv(f"WANDB_{name}", str(value))
     for name in ("CACHE_DIR", "CONFIG_DIR", "DATA_DIR"):
         monkeypatch.setenv(f"WANDB_{name}", str(tmp_path / name.lower()))
+    wandb.teardown()  # it reads its settings once in a process
     yield
-    wandb.teardown()  # it has read these settings for the whole process
+    wandb.teardown()
 
 
 def records(data):
