@@ -53,6 +53,7 @@ print([name for name in after if after[name] != before.get(name, [])])
 
 AGENTS = {
     "identity": ("CEC(Drift())", 30),
+    "goals": ("CECPlus(gym.make('scrubjay/SparseFetchReach-v0'))", 1500),
     "uniform": ("CEC(Drift(), exploration='uniform', epsilon=LinearSchedule(1, 0, 9))", 30),
     "held": (
         "CECPlus(Drift(), embedding=Identity(), distance_threshold=0.1, "

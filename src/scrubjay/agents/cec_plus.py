@@ -54,6 +54,7 @@ from scrubjay.agents.goals import (
     LINKS,
     GoalMap,
     Goals,
+    call_goal_kernels,
     copy_rows,
     find_goals,
     goals_in,
@@ -541,11 +542,10 @@ class CECPlus(MemoryAgent):
             memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
 
     def call_rare_kernels(self) -> None:
-        if self._map is not None:
-            return
         if self._transition_columns() and self.gamma < 1:
             planning.swept_values(self.memory, self.planning_rule())
             discovery.lures(self.memory, 0, self.planning_rule())
+            call_goal_kernels(self.memory)
 
     @property
     def _value_range(self) -> tuple[float, float]:

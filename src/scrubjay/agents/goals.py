@@ -318,7 +318,9 @@ class GoalMap:
         if known is None or known[0] != memory.clock:
             links = memory.columns["links"].astype(np.int64)
             mask = self.goals.mask(memory.key_dim)
-            near = closeness_of_links(memory.columns["next"], mask, memory.keys, links, fading)
+            # copied, because Numba compiles read-only arrays apart
+            nexts, keys = memory.columns["next"].copy(), memory.keys.copy()
+            near = closeness_of_links(nexts, mask, keys, links, fading)
             known = self._links = memory.clock, links, near
         return known[1:]
 
@@ -418,6 +420,13 @@ def closeness_of_links(
                 squared += (np.float64(nexts[i, k] * mask[k]) - np.float64(keys[row, k])) ** 2
             near[i, j] = np.exp(-fading * np.sqrt(squared))
     return near
+
+
+def call_goal_kernels(memory: EpisodicMemory) -> None:
+    """Call what only goals need, so that it is compiled."""
+    nexts, keys = memory.columns["next"].copy(), memory.keys.copy()
+    mask, links = np.ones(memory.key_dim, np.float32), np.full((len(memory), LINKS), -1)
+    closeness_of_links(nexts, mask, keys, links, 1.0)
 
 
 def reward_function(env: Any, goals: Goals) -> Rewards | None:
