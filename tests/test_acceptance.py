@@ -61,7 +61,7 @@ CHECKS = {
     ),
     10: (
         "the same seed gives the same memory, with collectors on Ray too",
-        ("tests/runs/test_ray.py::test_collectors_on_ray_learn_the_same_in_rounds_and_are_replaced",
+        ("tests/runs/test_ray.py::test_collectors_on_ray_learn_the_same_in_rounds",
          "tests/test_recorded_rows.py::*"),
         "other operating systems are not tested",
     ),

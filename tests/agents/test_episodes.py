@@ -178,7 +178,7 @@ def test_the_action_of_somebody_else_ends_one_that_is_held():
     episode = agent.begin_episode()
     decided = []
     for step in range(200):
-        decided.append(episode.act(np.zeros(1))[0])
+        decided.append(episode.act(np.full(1, 0.05 * (step % 2)))[0])
         episode.record(0.0, [0.25] if step % 20 == 19 else None)
     choices = episode.experience.trace[:, CHOICE]
     assert (choices == Choice.HELD).any()

@@ -147,7 +147,11 @@ def test_an_empty_memory_has_nothing_to_explain(kind):
 
 
 def test_explaining_changes_nothing():
-    plain = {"planning": 0.0, "discovery": False}  # rows without where they led to
+    plain = {
+        "planning": 0.0,
+        "discovery": False,
+        "goal_planning": False,
+    }  # rows without where they led to
     agent = fill(CECPlus(BOX, distance_threshold=0.1, embedding=None, seed=0, **plain), 1)
     agent.embedding.observe(np.zeros(2), np.zeros(2))
     before = agent.memory.digest(), agent.embedding.state()

@@ -223,7 +223,8 @@ class WitnessedEpisode:
         correction = getattr(agent, "correction", 0.0)
         stitching = getattr(agent, "stitching", False)
         memory = [np.float32(value) for value in agent.memory.values]
-        lowest = float(min(memory, default=0.0))
+        # of all values there ever were
+        lowest = agent._value_range[0] if stitching else float(min(memory, default=0.0))
         changed, returns, after = {}, [], 0.0
         for t in reversed(range(len(self.rewards))):
             followed, _, repeated, _ = self.traces[t]
@@ -353,8 +354,8 @@ def test_defect_1_a_step_without_a_search_notes_nothing(n_lanes):
         agent.epsilon = LinearSchedule(epsilon, epsilon, 1)
         for lane in range(n_lanes):
             recorder.begin(lane)
-        for _ in range(200):
-            recorder.act(places)
+        for step in range(200):
+            recorder.act(places + 0.02 * (step % 2))  # what moves nothing is not held
             recorder.record(np.ones(n_lanes))
         trace = recorder.experience().trace
         followed.add(bool((trace[:, FOLLOWED] >= 0).any()))

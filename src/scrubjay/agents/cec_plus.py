@@ -392,7 +392,7 @@ class CECPlus(MemoryAgent):
         """The actions of the best neighbours."""
         found = np.empty((len(keys), self.codec.size), np.float32)
         values = self.memory.value_array[None]
-        size = len(keys) if self._map is None else 1
+        size = max(len(keys), 1) if self._map is None else 1
         for part in (slice(i, i + size) for i in range(0, len(keys), size)):
             if self._map is not None:
                 values = self._plan_of(self._map, keys[part][0])
