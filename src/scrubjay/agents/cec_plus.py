@@ -469,7 +469,7 @@ class CECPlus(MemoryAgent):
         may = self._looks_for_goals and self._plans_goals and self.album is None
         if not (may and self._has_found and self.num_timesteps >= self._next_look):
             return
-        self._next_look = int(1.25 * self.num_timesteps)
+        self._next_look = int(max(self.num_timesteps + 500, 1.25 * self.num_timesteps))
         state = self.embedding.state()
         found = goals_in(self.memory, state["mean"], np.sqrt(state["variance"]))
         if found is not None:
