@@ -62,12 +62,6 @@ class GoalDifference(Embedding):
         return {"name": self.name, "keys": list(self.keys)}
 
 
-def other_entries(space: gymnasium.Space[Any]) -> list[str]:
-    """What a goal environment tells besides its goals, if it is called so: "observation"."""
-    entries = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {}
-    return [name for name in ("observation",) if name in entries]
-
-
 def has_goals(space: gymnasium.Space[Any]) -> bool:
     """Whether a space is that of a goal environment."""
     goals = {"achieved_goal", "desired_goal"}
