@@ -388,3 +388,19 @@ def test_all_is_the_union_of_its_parts(tmp_path):
     unique = {folder_of(tmp_path, config) for config in planned}
     arms = {(task, arm) for task, arms in causes.PANELS.values() for arm in arms if arm != "cec"}
     assert len(unique) == 7 * 5 + 3 * 5 + len(arms) * 5
+
+
+def test_only_the_named_tasks_are_run(tmp_path):
+    workspace = workspace_of(tmp_path / "runs", tmp_path / "out", ["cec-plus"], quick=True)
+    workspace.tasks = ("GrowingTree",)
+    assert reproduce("suite", workspace, jobs=1).n_done == 3
+    assert [path.name for path in (tmp_path / "runs" / "suite").iterdir() if path.is_dir()] == [
+        "GrowingTree"
+    ]
+
+
+def test_a_task_that_a_study_does_not_have_is_refused(tmp_path):
+    workspace = workspace_of(tmp_path / "runs", tmp_path / "out", ["cec-plus"], quick=True)
+    workspace.tasks = ("Pong",)
+    with pytest.raises(ValueError, match="expected tasks of this study, got 'Pong'; it has Grow"):
+        reproduce("suite", workspace)

@@ -39,6 +39,7 @@ examples:
   scrubjay reproduce navigation --quick
   scrubjay reproduce all --agents cec
   scrubjay reproduce navigation --agents sac --seeds 2
+  scrubjay reproduce suite --agents crossq --tasks PointUMaze SparseReacher
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
   scrubjay reproduce all --redraw          (draws the stored numbers again)
 """
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
     add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
     add("--agents", nargs="*", metavar="NAME", help="which agents to run (default cec sac emac)")
+    add("--tasks", nargs="+", metavar="TASK", help="which of its tasks to run (default: all)")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -85,6 +87,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         budget=budget,
         agents=tuple(agents),
         command=command_line(),
+        tasks=tuple(arguments.tasks or ()),
     )
     if arguments.redraw:
         redraw(arguments.name.lower(), workspace)

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,14 @@ def check_agents(agents: tuple[str, ...]) -> None:
             raise ValueError(f"expected the name of an agent, got {name!r}; {hint}")
 
 
+def check_tasks(tasks: Sequence[str], planned: Sequence[str]) -> None:
+    """Refuse tasks that no run of these studies is planned for."""
+    for task in tasks:
+        if task not in planned:
+            known = ", ".join(dict.fromkeys(planned)) or "none (no agent of it was named)"
+            raise ValueError(f"expected tasks of this study, got {task!r}; it has {known}")
+
+
 def reproduce(
     name: str,
     workspace: Workspace,
@@ -51,7 +60,7 @@ def reproduce(
         How many runs are done, and which failed.
 
     Raises:
-        ValueError: If there is nothing of that name, or no such agent.
+        ValueError: If there is nothing of that name, no such agent, or no such task.
         RunError: If there is nothing to draw.
     """
     check_name(name)
@@ -63,9 +72,11 @@ def reproduce(
     plans: dict[Path, list[RunConfig]] = {}
     for module in modules.values():
         plans.setdefault(_root(module, workspace), []).extend(module.plan(workspace))
+    check_tasks(workspace.tasks, [config.task for configs in plans.values() for config in configs])
     outcome = SweepResult(0)
     for root, configs in plans.items():
-        part = sweep(configs, root, jobs=jobs, command=workspace.command, launcher=launcher)
+        chosen = [each for each in configs if not workspace.tasks or each.task in workspace.tasks]
+        part = sweep(chosen, root, jobs=jobs, command=workspace.command, launcher=launcher)
         outcome = SweepResult(outcome.n_done + part.n_done, {**outcome.failed, **part.failed})
     for each, module in modules.items():
         _make(each, module, workspace, alone=name != ALL)

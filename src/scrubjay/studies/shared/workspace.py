@@ -23,13 +23,17 @@ Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
 
 @dataclass
 class Workspace:
-    """Runs below `root`, results in `out`; `agents` names the methods that may be run."""
+    """Runs below `root`, results in `out`; `agents` and `tasks` say what may be run.
+
+    Without tasks, all of a study are run. Results are made of all runs that are there.
+    """
 
     root: Path
     out: Path
     budget: Budget
     agents: tuple[str, ...]
     command: str
+    tasks: tuple[str, ...] = ()
     said: set[str] = field(default_factory=set)
 
     def plan(self, methods: Iterable[str], tasks: Iterable[str]) -> list[RunConfig]:
