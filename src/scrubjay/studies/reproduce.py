@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from scrubjay.envs.catalog import find_task
 from scrubjay.figures.layout import check_plots
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launchers import Launcher
@@ -34,12 +35,13 @@ def check_agents(agents: tuple[str, ...]) -> None:
             raise ValueError(f"expected the name of an agent, got {name!r}; {hint}")
 
 
-def check_tasks(tasks: Sequence[str], planned: Sequence[str]) -> None:
-    """Refuse tasks that no run of these studies is planned for."""
-    for task in tasks:
-        if task not in planned:
-            known = ", ".join(dict.fromkeys(planned)) or "none (no agent of it was named)"
-            raise ValueError(f"expected tasks of this study, got {task!r}; it has {known}")
+def chosen_tasks(tasks: Sequence[str], planned: Sequence[str]) -> set[str]:
+    """The ids of the named tasks, all if none is named; each must be planned."""
+    ids = {find_task(task) for task in tasks}
+    for task in ids - set(planned):
+        known = ", ".join(dict.fromkeys(planned)) or "none for these agents"
+        raise ValueError(f"expected tasks of this study, got {task!r}; it has {known}")
+    return ids or set(planned)
 
 
 def reproduce(
@@ -72,10 +74,11 @@ def reproduce(
     plans: dict[Path, list[RunConfig]] = {}
     for module in modules.values():
         plans.setdefault(_root(module, workspace), []).extend(module.plan(workspace))
-    check_tasks(workspace.tasks, [config.task for configs in plans.values() for config in configs])
+    planned = [config.task for configs in plans.values() for config in configs]
+    tasks = chosen_tasks(workspace.tasks, planned)
     outcome = SweepResult(0)
     for root, configs in plans.items():
-        chosen = [each for each in configs if not workspace.tasks or each.task in workspace.tasks]
+        chosen = [config for config in configs if config.task in tasks]
         part = sweep(chosen, root, jobs=jobs, command=workspace.command, launcher=launcher)
         outcome = SweepResult(outcome.n_done + part.n_done, {**outcome.failed, **part.failed})
     for each, module in modules.items():
