@@ -17,7 +17,7 @@ LAGS = (1, 2, 3)
 FEWEST = 500  # pairs of steps on which dimensions are judged
 MOST = 1500  # steps that are compared with each other
 APART = 10  # steps
-SIGNIFICANT = 4.0  # standard errors of a correlation that is no chance
+SIGNIFICANT = 5.0  # standard errors of a correlation that is no chance, among hundreds of them
 
 
 def median_step(episodes: list[Array]) -> float:
