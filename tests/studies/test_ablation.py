@@ -9,6 +9,7 @@ from scrubjay.studies import ablation, plus
 from scrubjay.studies.reproduce import reproduce
 from scrubjay.studies.shared.methods import Budget
 from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case
+from scrubjay.studies.shared.suite_tasks import SUITE
 from scrubjay.studies.shared.workspace import Workspace
 from scrubjay.training.errors import RunError
 
@@ -23,22 +24,19 @@ def workspace_of(tmp_path, agents=("cec-plus",), **budget):
 
 def test_the_study_has_all_tasks_arms_and_seeds(tmp_path):
     configs = ablation.plan(workspace_of(tmp_path))
-    n_arms = len(ablation.ARMS) - 2  # two are for FetchReach alone
-    assert len(configs) == 10 * (8 * n_arms + 2)
-    assert {config.seed for config in configs} == set(range(20, 30))  # fresh ones
-    for case in ablation.CASES:
-        assert case.steps == case.target_step * (1 if case.metric == "return" else 2)
-        assert case.steps % case.eval_freq == case.target_step % case.eval_freq == 0
-        assert case.steps // case.eval_freq <= 8
+    n_runs = sum(arm.suits(case) for case in ablation.CASES for arm in ablation.ARMS)
+    assert len(configs) == n_runs * len(ablation.SEEDS)
+    assert len(ablation.CASES) == len(ablation.TITLES)
+    families = {case.family for case in ablation.CASES}
+    assert families == {case.family for case in SUITE}
     assert ablation.plan(workspace_of(tmp_path, agents=("cec",))) == []
     assert plus.plan(workspace_of(tmp_path, agents=())) == []
 
 
 @pytest.mark.parametrize("arm", ablation.ARMS, ids=lambda arm: arm.label)
 def test_an_arm_differs_in_its_own_part_only(arm):
-    task = arm.tasks[0] if arm.tasks else "GrowingTree"
-    case = next(case for case in ablation.CASES if case.task == task)
-    env = gymnasium.make(f"scrubjay/{task}-v0")
+    case = next(case for case in ablation.CASES if arm.suits(case))
+    env = gymnasium.make(f"scrubjay/{case.task}-v0")
     agent, whole = (one.config(case, 0).make_agent(env) for one in (arm, FULL))
     differences = {name for name, value in agent.config().items() if value != whole.config()[name]}
     if arm is not PAPER:
@@ -52,7 +50,7 @@ def test_a_tiny_study_is_run_drawn_and_never_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation, "ARMS", (FULL, PAPER))
     workspace = workspace_of(tmp_path, seeds=(0, 1, 2))
     assert reproduce("ablation", workspace, jobs=2).n_done == 6
-    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"ablation"}
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"suite"}
     with (tmp_path / "out" / "ablation.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["arm"], row["seeds"]) for row in rows] == [("CECPlus", "3"), ("CEC", "3")] * 2

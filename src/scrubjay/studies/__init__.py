@@ -17,10 +17,7 @@ EXPERIMENTS = {
     "ablation": ("ablation", "cec-plus, each of its parts taken away, and the paper's rule"),
     "plus": ("plus", "cec-plus to the end of its targets, and in noise"),
     "suite": ("suite", "25 sparse tasks: cec-plus without settings against networks"),
-    "parts": (
-        "parts",
-        "cec-plus with and without noise test, planning for goals, planning, discovery",
-    ),
+    "parts": ("parts", "what planning and discovery of cec-plus do with real memories"),
     "speed": ("speed", "success against training time on PointUMaze"),
     "minatar": ("minatar", "MFEC, CECPlus and DQN on MinAtar and a grid"),
     "atari": ("atari", "MFEC on three Atari games, against published scores"),

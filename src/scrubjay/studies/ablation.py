@@ -1,6 +1,7 @@
 """What each part of `cec-plus` is worth: all of it, each part taken away, and the paper's rule."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,44 +25,27 @@ from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, o
 from scrubjay.figures.style import INK, SOFT, colour_of
 from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.panels import curve_notes
-from scrubjay.studies.shared.plus_cases import FULL, PAPER, Arm, Case, draw_cases, seeds_of
+from scrubjay.studies.shared.plus_cases import FULL, PAPER, Arm, Case, draw_cases
+from scrubjay.studies.shared.suite_tasks import SUITE, SuiteTask
 from scrubjay.studies.shared.workspace import Workspace
+from scrubjay.studies.suite import config_of, folder, folder_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-NOISY_START = {"start_noise": True}
-# twice the step of each target (the last, which is not one of the seven, once); eight evaluations
-CASES = (
-    Case("GrowingTree", "GrowingTree", 4_000, 500, 2_000, 1.0),
-    Case("MountainCar", "SparseMountainCar", 20_000, 2_500, 10_000, 0.98),
-    Case("PointUMaze", "PointUMaze", 20_000, 2_500, 10_000, 0.95),
-    Case("Point4Rooms, one goal", "Point4RoomsOneGoal", 100_000, 12_500, 50_000, 0.90),
-    Case("FetchReach", "SparseFetchReach", 12_000, 2_000, 6_000, 0.95),
-    Case("CarGoal", "SafexpCarGoal", 60_000, 7_500, 30_000, 0.95),
-    Case("PointGoal, noisy start", "SafexpPointGoal", 60_000, 15_000, 30_000, 0.95, NOISY_START),
-    Case("Point4Rooms, return", "Point4Rooms", 100_000, 12_500, 100_000, 0.95, metric="return"),
-)
+SEEDS = (40, 41, 42)
+# some of each family of the suite, whose runs are used too
+TITLES = (
+    "MountainCar", "PointUMaze", "Point4Rooms, one goal", "FetchReach", "MountainCar + 3 sensors",
+    "PointUMaze, noisy", "PointMaze Medium", "Reacher", "corridor of 30 cells", "four rooms, grid",
+)  # fmt: skip
+CASES: tuple[SuiteTask, ...] = tuple(case for case in SUITE if case.title in TITLES)
+WITH_GOALS = ("SparseFetchReach", "SparseReacher", "gymnasium_robotics:PointMaze_Medium-v3")
 
-_RUNNING = {"name": "running_normalizer"}
-_GOAL_RUNNING = {"name": "chain", "stages": [{"name": "goal_difference", "keys": []}, _RUNNING]}
-_NO_DIFFERENCE = {
-    "name": "chain",
-    "stages": [
-        {"name": "select", "keys": ["observation", "desired_goal"]},
-        {"name": "frozen_normalizer", "n_steps": 1000},
-    ],
-}
 ARMS = (
     FULL,
-    Arm(
-        "running keys, d = 0.1",
-        {"embedding": _RUNNING, "distance_threshold": 0.1},
-        options_on={"SparseFetchReach": {"embedding": _GOAL_RUNNING}},
-    ),
-    Arm("no goal difference", {"embedding": _NO_DIFFERENCE}, tasks=("SparseFetchReach",)),
     Arm("actions not held", {"hold": 1}),
     Arm("one epsilon for all", {"epsilon_spread": 1.0}),
     Arm("worthless rows count", {"skip_worthless": False}),
@@ -69,44 +53,32 @@ ARMS = (
     Arm("no stitching", {"stitching": False}),
     Arm("no correction", {"correction": 0.0}),
     Arm("all dimensions count", {"measure_keys": False}),
-    Arm("no goal planning", {"goal_planning": False}, tasks=("SparseFetchReach",)),
+    Arm("no goal planning", {"goal_planning": False}, tasks=WITH_GOALS),
     Arm("no planning", {"planning": 0.0}),
     Arm("no discovery", {"discovery": False}),
     PAPER,
 )
 
 
-def folder(workspace: Workspace) -> Path:
-    """Where its runs lie."""
-    return workspace.root / "ablation"
-
-
 def plan(workspace: Workspace) -> list[RunConfig]:
     """Nothing unless `cec-plus` may be run; a quick version has the three fastest tasks."""
     if "cec-plus" not in workspace.agents:
         return []
-    cases = CASES[:3] if workspace.budget.quick else CASES
-    # the two that matter most come first, so that a broken-off study has them
-    first = [(case, arm) for arm in (FULL, PAPER) for case in cases]
-    others = [(case, arm) for case in cases for arm in ARMS if arm.suits(case)]
+    asked = workspace.budget.seeds
+    seeds = SEEDS if asked == tuple(range(5)) or workspace.budget.quick else asked
+    # seed by seed, so that a broken-off study has all parts
     return [
-        arm.config(case, seed)
-        for case, arm in dict.fromkeys([*first, *others])
-        for seed in seeds_of(workspace)
+        config_of(arm, case, seed, workspace)
+        for seed in seeds
+        for case in (CASES[:3] if workspace.budget.quick else CASES)
+        for arm in ARMS
+        if arm.suits(case)
     ]
 
 
 def make(workspace: Workspace) -> list[Path]:
     """Both figures and both tables."""
-    root = folder(workspace)
-    found = {
-        case: {
-            arm.label: evaluation_curve(group, case.metric)
-            for arm in ARMS
-            if arm.suits(case) and (group := arm.group(case, root, workspace))
-        }
-        for case in CASES
-    }
+    found = {case: curves_found(case, workspace) for case in CASES}
     found = {case: curves for case, curves in found.items() if curves}
     if not found:
         raise workspace.nothing("ablation")
@@ -130,9 +102,30 @@ def make(workspace: Workspace) -> list[Path]:
     ]
 
 
+def curves_found(case: SuiteTask, workspace: Workspace) -> dict[str, Curve]:
+    """The curves of all variants, of the seeds that each of them has."""
+    groups = {}
+    for arm in ARMS:
+        if arm.suits(case):
+            runs = folder(workspace) / folder_name(arm, case, workspace)
+            if group := workspace.runs_in(runs, arm.label):
+                groups[arm.label] = group
+    seeds = [{run.seed for run in group.runs} for group in groups.values()]
+    common = set.intersection(*seeds) if seeds else set()
+    return {
+        label: evaluation_curve(
+            replace(group, runs=tuple(run for run in group.runs if run.seed in common)),
+            case.metric,
+        )
+        for label, group in groups.items()
+        if common
+    }
+
+
 def scores(curve: Curve, case: Case) -> Row:
     """Mean and interquartile mean over seeds, at the target's step and at the end."""
-    at = curve.values[:, int(np.flatnonzero(curve.steps == case.target_step)[0])]
+    place = min(int(np.searchsorted(curve.steps, case.target_step)), len(curve.steps) - 1)
+    at = curve.values[:, place]
     low, high = _interval([at])
     return {
         "seeds": len(at),
@@ -248,18 +241,19 @@ def draw_both(table: Table) -> "Figure":
 
 
 FIGURES = {"ablation": draw_ablation, "ablation-curves": draw_both}
-ALL_TASKS = "all seven tasks"
+ALL_TASKS = "all tasks"
 _EPISODES = "20 greedy episodes each (one where nothing is random). "
 _NOTE = (
     "Between CECPlus and CEC (the paper's rule), each line is CECPlus with one part taken away; "
     "empty lines were not run, or have no such part. The first panel is the mean of all "
-    "evaluations of the seven tasks with a success rate, to which early success adds."
+    "evaluations of all tasks, to which early success adds."
 )
 PREFACE = """# Ablation of CECPlus
 
 Greedy success (the return where the title says so) at the step of each target: the mean over
 seeds, and in brackets the interquartile mean with its bootstrap 95% interval. Settings were chosen
-on the seeds 100 to 113, and on 0 to 9 which parts stay; these are the seeds 20 to 29.
+on the seeds 100 to 113, and on 0 to 9 which parts stay; these are other seeds, the same for
+each variant of a task.
 
 """
 
@@ -304,12 +298,11 @@ def _write_overall(workspace: Workspace, whole: list[Row]) -> list[Path]:
     )  # fmt: skip
 
 
-OVERALL = """# Ablation of CECPlus, the seven tasks together
+OVERALL = """# Ablation of CECPlus, all tasks together
 
-The mean success over all evaluations (eight at most) of the seven tasks and all seeds, with its
-stratified bootstrap 95% interval: early success counts too. Then the probability that a run of
-CECPlus has a higher such mean than a run without the part, averaged over tasks (ties count half,
-so 0.5 is no difference).
+The mean success over the ten evaluations of each task and seed, with its stratified bootstrap 95%
+interval: early success counts too. Then the probability that a run of CECPlus has a higher such
+mean than a run without the part, averaged over tasks (ties count half, so 0.5 is no difference).
 
 """
 

@@ -1,7 +1,5 @@
-"""The parts of `cec-plus` that came after 0.2: with and without each, and a picture of some."""
+"""Planning and discovery of `cec-plus`: what they do with real memories."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,96 +7,26 @@ import gymnasium
 import numpy as np
 
 from scrubjay.agents import CECPlus, discovery, planning
-from scrubjay.analysis.curves import evaluation_curve
-from scrubjay.analysis.results import Row, Table, number_of, save_result
-from scrubjay.analysis.tables import markdown
+from scrubjay.analysis.results import Row, Table, number_of
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, open_figure
 from scrubjay.figures.states import GOAL, draw_maze
 from scrubjay.runs.config import RunConfig
-from scrubjay.studies.shared.plus_cases import FULL, Arm, Case
-from scrubjay.studies.shared.suite_tasks import SUITE
 from scrubjay.studies.shared.workspace import Workspace
-from scrubjay.studies.suite import folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SEEDS = tuple(range(30, 35))
-MEASURED = Arm("all dimensions count", {"measure_keys": False})
-GOAL_PLANNING = Arm("no goal planning", {"goal_planning": False})
-PLANNING = Arm("no planning", {"planning": 0.0})
-DISCOVERY = Arm("no discovery", {"discovery": False})
-# the tasks of the suite that a part was made for, and one that it might harm
-PAIRS: Mapping[str, tuple[Arm, ...]] = {
-    "MountainCar + 3 sensors": (MEASURED,),
-    "PointUMaze": (PLANNING,),
-    "Point4Rooms, one goal": (PLANNING, DISCOVERY),
-    "corridor of 30 cells": (DISCOVERY,),
-    "PointMaze Medium": (GOAL_PLANNING,),
-    "Reacher": (GOAL_PLANNING,),
-    "FetchReach": (GOAL_PLANNING,),
-}
-PREFACE = """# Parts of CECPlus that came after 0.2
 
-Greedy success at the step of the target, mean over seeds, with all parts and without one of them.
-
-"""
-
-
-def cases() -> dict[str, Case]:
-    """The tasks by their titles."""
-    return {case.title: case for case in SUITE if case.title in PAIRS}
-
-
-def plan(workspace: Workspace) -> list[RunConfig]:
-    """Nothing unless `cec-plus` may be run; a quick version has one task."""
-    if "cec-plus" not in workspace.agents:
-        return []
-    asked = workspace.budget.seeds
-    seeds = SEEDS if asked == tuple(range(5)) else asked
-    titles = list(PAIRS)[:1] if workspace.budget.quick else list(PAIRS)
-    shorter = 10 if workspace.budget.quick else 1
-    return [
-        _shortened(arm.config(cases()[title], seed), shorter)
-        for title in titles
-        for arm in (FULL, *PAIRS[title])
-        for seed in seeds
-    ]
-
-
-def _shortened(config: RunConfig, factor: int) -> RunConfig:
-    return replace(config, steps=config.steps // factor, eval_freq=config.eval_freq // factor)
+def plan(workspace: Workspace) -> list[RunConfig]:  # noqa: ARG001
+    """No runs: its agents are trained in seconds."""
+    return []
 
 
 def make(workspace: Workspace) -> list[Path]:
-    """The table and the picture."""
-    rows: list[Row] = []
-    for title, arms in PAIRS.items():
-        case = cases()[title]
-        for arm in (FULL, *arms):
-            group = arm.group(case, folder(workspace), workspace)
-            if group is not None:
-                curve = evaluation_curve(group, case.metric)
-                after = int(np.searchsorted(curve.steps, case.target_step))
-                at = min(after, len(curve.steps) - 1)
-                values = curve.values[:, at]
-                rows.append(
-                    {
-                        "task": title, "step": f"{curve.steps[at]:,.0f}", "variant": arm.label,
-                        "success": f"{values.mean():.2f}", "seeds": len(values),
-                        "each": " ".join(f"{value:.2f}" for value in values),
-                    }
-                )  # fmt: skip
-    if not rows:
-        raise workspace.nothing("parts")
-    page = PREFACE + markdown(rows) + "\n"
-    stem = workspace.out / "table-parts"
+    """The picture."""
     steps = 3_000 if workspace.budget.quick else 15_000
     points = [*planning_rows(steps), *discovery_rows(steps)]
-    return [
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
-        *workspace.draw("parts", draw_parts, Table(points, workspace.honesty())),
-    ]
+    return workspace.draw("parts", draw_parts, Table(points, workspace.honesty()))
 
 
 # ---------------------------------------------------------------- what happens in a real memory
