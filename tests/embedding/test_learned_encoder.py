@@ -44,8 +44,8 @@ class Walk(gym.Env):
         return self.screen(), float(self.place == 7), self.time == 12, False, {}
 
 
-def small(objective="dynamics", **options):
-    return LearnedEncoder(6, n_steps=100, objective=objective, n_updates=15, **options)
+def small():
+    return LearnedEncoder(6, n_steps=100, n_updates=15)
 
 
 @pytest.mark.parametrize("shape", [(28, 28, 2), (10, 8, 5)])
@@ -67,9 +67,8 @@ def test_the_network_is_one_of_convolutions(shape):
     np.testing.assert_allclose(found, last.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("objective", ["dynamics", "vae"])
-def test_rows_have_the_keys_of_the_trained_network(objective):
-    agent = MFEC(Walk(), n_neighbors=2, embedding=small(objective), seed=1)
+def test_rows_have_the_keys_of_the_trained_network():
+    agent = MFEC(Walk(), n_neighbors=2, embedding=small(), seed=1)
     agent.learn(90)
     first = {name: memory.keys.copy() for name, memory in agent.memories.items()}
     assert not agent.embedding.frozen
@@ -146,8 +145,6 @@ def test_bad_input():
     vectors = Spaces(gym.spaces.Box(0, 1, (4,), np.float32), gym.spaces.Discrete(2))
     endless = Spaces(gym.spaces.Box(-np.inf, np.inf, (9, 10)), gym.spaces.Discrete(2))
     tiny = Spaces(gym.spaces.Box(0, 255, (2, 9), np.uint8), gym.spaces.Discrete(2))
-    with pytest.raises(ValueError, match="'dynamics' or 'vae', got 'other'"):
-        LearnedEncoder(objective="other")
     with pytest.raises(ValueError, match="use it with MFEC"):
         CEC(images, embedding=small())
     with pytest.raises(ValueError, match="use it alone"):
@@ -167,10 +164,7 @@ def test_bad_input():
 
 
 def test_on_the_command_line():
-    assert parse_embedding("learned:16")["objective"] == "dynamics"
-    assert load_embedding(parse_embedding("vae")).config() == (
-        LearnedEncoder(32, objective="vae").config()
-    )
+    assert load_embedding(parse_embedding("learned:16")).config() == LearnedEncoder(16).config()
 
 
 def test_without_torch_the_message_names_the_extra_and_nothing_starts(tmp_path):

@@ -24,7 +24,6 @@ EMBEDDINGS = (
     "periodic:DIM,DIM",
     "project:DIM",
     "select:KEY,KEY",
-    "vae[:DIM]",
 )
 
 
@@ -128,11 +127,8 @@ def _stage(text: str) -> dict[str, Any]:
                 return {"name": "low_frequencies", "size": _sizes(argument)}
             case "downsample":
                 return {"name": "downsample", "factor": int(argument)}
-            case "learned" | "vae":
-                objective = "dynamics" if name == "learned" else "vae"
-                return {
-                    "name": "learned_encoder", "dim": int(argument or 32), "objective": objective,
-                }  # fmt: skip
+            case "learned":
+                return {"name": "learned_encoder", "dim": int(argument or 32)}
             case "goal":
                 return {"name": "goal_difference", "keys": argument.split(",") if argument else []}
             case "periodic":

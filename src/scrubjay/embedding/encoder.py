@@ -7,7 +7,7 @@ are computed by NumPy, and a saved agent needs nothing else.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -20,7 +20,6 @@ from scrubjay.embedding.project import RandomProjection
 from scrubjay.optional import require
 from scrubjay.randomness import Stream, generator
 
-Objective = Literal["dynamics", "vae"]
 Singles = npt.NDArray[np.float32]
 
 SMALLEST = 3  # pixels on each side that the network can see
@@ -100,6 +99,9 @@ class Steps(NamedTuple):
 class LearnedEncoder(Embedding):
     """A small convolutional network, trained on the first steps and then frozen.
 
+    It is trained to tell, from two successive observations, the action between them (inverse
+    dynamics), and to tell the next observation from others (temporal contrast).
+
     Large images are grey and resized first; small ones, such as MinAtar's grids, are used as they
     are. It reads the observation itself and is no part of a `Chain`. Only methods that call two
     states the same if their keys are equal can use it (`MFEC`): after the training distances mean
@@ -108,9 +110,6 @@ class LearnedEncoder(Embedding):
     Args:
         dim: Length of the keys.
         n_steps: Steps after which the network is trained, at the end of an episode.
-        objective: "dynamics": from two successive observations, tell the action between them, and
-            tell the next observation from others (inverse dynamics and temporal contrast). "vae":
-            the mean of a variational autoencoder, as in MFEC's paper.
         size: Height and width to which larger images are resized.
         n_updates: Gradient steps of the training.
 
@@ -125,15 +124,11 @@ class LearnedEncoder(Embedding):
         self,
         dim: int = 32,
         n_steps: int = 10_000,
-        objective: Objective = "dynamics",
         size: int = 28,
         n_updates: int = 2_000,
     ) -> None:
         self.dim = whole_number("dim", dim, at_least=1)
         self.n_steps = whole_number("n_steps", n_steps, at_least=2)
-        if objective not in get_args(Objective):
-            raise ValueError(f"expected objective to be 'dynamics' or 'vae', got {objective!r}")
-        self.objective: Objective = objective
         self.size = whole_number("size", size, at_least=8)
         self.n_updates = whole_number("n_updates", n_updates, at_least=1)
 
@@ -208,9 +203,7 @@ class LearnedEncoder(Embedding):
         from scrubjay.embedding.encoder_training import trained_layers
 
         steps = self._joined()
-        self.layers = trained_layers(
-            self.objective, self.layers, self.inputs, steps, self.n_updates, self.seed
-        )
+        self.layers = trained_layers(self.layers, self.inputs, steps, self.n_updates, self.seed)
         self.frozen = True
         self._known = {key.tobytes(): i for i, key in enumerate(steps.keys)}
         return True
@@ -239,8 +232,8 @@ class LearnedEncoder(Embedding):
 
     def config(self) -> dict[str, Any]:
         return {
-            "name": self.name, "dim": self.dim, "n_steps": self.n_steps,
-            "objective": self.objective, "size": self.size, "n_updates": self.n_updates,
+            "name": self.name, "dim": self.dim, "n_steps": self.n_steps, "size": self.size,
+            "n_updates": self.n_updates,
         }  # fmt: skip
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

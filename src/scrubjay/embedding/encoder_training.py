@@ -21,12 +21,11 @@ Inputs = Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]]
 
 
 def trained_layers(
-    objective: str, layers: list[Layer], inputs: Inputs, steps: Steps, n_updates: int, seed: int
+    layers: list[Layer], inputs: Inputs, steps: Steps, n_updates: int, seed: int
 ) -> list[Layer]:
     """Train a network.
 
     Args:
-        objective: "dynamics" or "vae".
         layers: The network, with random weights.
         inputs: Turns observations into inputs of the network.
         steps: What was observed and done.
@@ -41,7 +40,7 @@ def trained_layers(
     torch.set_num_threads(1)
     try:
         rng = generator(seed, Stream.EMBEDDING, 1)
-        task = (Dynamics if objective == "dynamics" else Autoencoder)(torch, layers, steps, rng)
+        task = Dynamics(torch, layers, steps, rng)
         optimizer = torch.optim.Adam(task.parameters, LEARNING_RATE)
         for _ in range(n_updates):
             optimizer.zero_grad()
@@ -55,32 +54,7 @@ def trained_layers(
     ]
 
 
-class Task:
-    """A network and what it is trained for."""
-
-    def __init__(self, torch: Any, rng: np.random.Generator) -> None:
-        self.torch, self.rng = torch, rng
-        self.parameters: list[Any] = []
-
-    def parameter(self, array: npt.NDArray[Any]) -> Any:
-        tensor = self.torch.tensor(array, dtype=self.torch.float32, requires_grad=True)
-        self.parameters.append(tensor)
-        return tensor
-
-    def linear(self, n_inputs: int, n_outputs: int) -> Layer:
-        weights = self.rng.standard_normal((n_inputs, n_outputs)) * np.sqrt(2 / n_inputs)
-        nothing = np.empty((0, 0), np.int64)
-        return Layer(nothing, self.parameter(weights), self.parameter(np.zeros(n_outputs)))
-
-    def trainable(self, layers: list[Layer]) -> list[Layer]:
-        torch = self.torch
-        return [
-            Layer(torch.from_numpy(patches), self.parameter(weights), self.parameter(bias))
-            for patches, weights, bias in layers
-        ]
-
-
-class Dynamics(Task):
+class Dynamics:
     """Inverse dynamics and temporal contrast: which action was it, and which observation came next.
 
     The observations of a batch that came next elsewhere are the wrong answers of the second
@@ -90,7 +64,8 @@ class Dynamics(Task):
     def __init__(
         self, torch: Any, layers: list[Layer], steps: Steps, rng: np.random.Generator
     ) -> None:
-        super().__init__(torch, rng)
+        self.torch, self.rng = torch, rng
+        self.parameters: list[Any] = []
         dim = len(layers[-1].bias)
         kinds, actions = np.unique(steps.actions, axis=0, return_inverse=True)
         self._actions = torch.from_numpy(actions.reshape(-1).astype(np.int64))
@@ -111,33 +86,19 @@ class Dynamics(Task):
     def encoder(self) -> list[Layer]:
         return self._layers
 
+    def parameter(self, array: npt.NDArray[Any]) -> Any:
+        tensor = self.torch.tensor(array, dtype=self.torch.float32, requires_grad=True)
+        self.parameters.append(tensor)
+        return tensor
 
-class Autoencoder(Task):
-    """A variational autoencoder with pixels from 0 to 1; the keys are the means of the code."""
+    def linear(self, n_inputs: int, n_outputs: int) -> Layer:
+        weights = self.rng.standard_normal((n_inputs, n_outputs)) * np.sqrt(2 / n_inputs)
+        nothing = np.empty((0, 0), np.int64)
+        return Layer(nothing, self.parameter(weights), self.parameter(np.zeros(n_outputs)))
 
-    def __init__(
-        self, torch: Any, layers: list[Layer], steps: Steps, rng: np.random.Generator
-    ) -> None:
-        super().__init__(torch, rng)
-        self._dim, self._n = len(layers[-1].bias), len(steps.keys)
-        self._body = self.trainable(layers[:-1])
-        self._mean = self.trainable(layers[-1:])
-        self._spread = [self.linear(N_UNITS, self._dim)]
-        n_pixels = steps.vectors.shape[1]
-        self._decoder = [self.linear(self._dim, N_UNITS), self.linear(N_UNITS, n_pixels)]
-
-    def loss(self, inputs: Callable[[npt.NDArray[np.int64]], Any]) -> Any:
+    def trainable(self, layers: list[Layer]) -> list[Layer]:
         torch = self.torch
-        pixels = inputs(self.rng.integers(self._n, size=BATCH))
-        hidden = forward(self._body, pixels).clip(min=0)
-        mean, log_variance = forward(self._mean, hidden), forward(self._spread, hidden)
-        noise = torch.from_numpy(self.rng.standard_normal(mean.shape).astype(np.float32))
-        code = mean + noise * (log_variance / 2).exp()
-        seen = torch.nn.functional.binary_cross_entropy_with_logits(
-            forward(self._decoder, code), pixels, reduction="sum"
-        )
-        prior = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance).sum()
-        return (seen + prior) / BATCH
-
-    def encoder(self) -> list[Layer]:
-        return [*self._body, *self._mean]
+        return [
+            Layer(torch.from_numpy(patches), self.parameter(weights), self.parameter(bias))
+            for patches, weights, bias in layers
+        ]
