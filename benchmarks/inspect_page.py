@@ -54,7 +54,12 @@ def save_agent(path: Path, rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     memory = agent.memory
     memory.distance_threshold = 0.0  # every step is a row
-    memory.write_many(random_walk(rows, 8, seed), rng.random(rows), action=rng.random((rows, 2)))
+    keys = random_walk(rows + 1, 8, seed)
+    columns = {
+        name: np.zeros((rows, *of.shape[1:]), of.dtype) for name, of in memory.columns.items()
+    }
+    columns |= {"action": rng.random((rows, 2)), "next": keys[1:]}
+    memory.write_many(keys[:-1], rng.random(rows), **columns)
     memory.distance_threshold = 0.05
     agent.memory_changed()
     agent.save(path)

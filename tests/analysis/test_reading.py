@@ -327,6 +327,14 @@ def test_seed_must_be_a_number(make_run):
         load_run(path.parent)
 
 
+@pytest.mark.parametrize(("name", "value"), [("steps", []), ("eval_freq", "x"), ("steps", -5)])
+def test_steps_must_be_whole_numbers(make_run, name, value):
+    path = make_run("a") / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    with pytest.raises(RunError, match=f"expected {name} to be a whole number of at least 0"):
+        load_run(path.parent)
+
+
 KILLED = """
 import sys
 from scrubjay.runs.config import RunConfig

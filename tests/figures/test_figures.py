@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from scrubjay.analysis.curves import Curve, curves_of, summary, tidy_rows
 from scrubjay.analysis.results import csv_bytes, parse_csv
@@ -55,6 +56,16 @@ def test_fewer_than_three_seeds_are_drawn_alone_and_said(n_seeds):
     assert "Fewer than three seeds give no mean and no band" in drawing.caption
     assert "bands" not in drawing.caption
     assert {row["seed"] for row in drawing.rows} == set(range(n_seeds))
+
+
+@pytest.mark.parametrize("word", ["MinAtarSpaceInvaders", "i", "WWW"])
+def test_captions_end_within_the_figure(word):
+    drawing = learning_curves({"U": [curve(5)]}, notes=[f"{word} and" for _ in range(60)])
+    (text,) = drawing.figure.texts
+    box = text.get_window_extent(FigureCanvasAgg(drawing.figure).get_renderer())
+    width = drawing.figure.bbox.width
+    assert 0.85 * width < box.x1 < width
+    assert " ".join(text.get_text().split()) == drawing.caption
 
 
 def test_caption_counts_seeds_and_repeats_notes():

@@ -20,5 +20,4 @@ def with_keys(held: HeldEpisode, embedding: Embedding, notes: Notes) -> Experien
     return Experience(
         keys[:n], held.actions, held.rewards, trace, numbers, held.terminated, decided=False,
         last_key=None if held.last is None else keys[n],
-        vectors=None if held.last is None or not notes.vectors else vectors,
     )  # fmt: skip

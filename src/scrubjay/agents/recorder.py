@@ -129,14 +129,12 @@ class Notes(NamedTuple):
         normals: Normal random numbers.
         trace: Integers in `Experience.trace`.
         numbers: Floats in `Experience.numbers`.
-        vectors: Whether `Experience.vectors` is recorded.
     """
 
     uniforms: int
     normals: int = 0
     trace: int = 1
     numbers: int = 2
-    vectors: bool = False
 
 
 class Experience(NamedTuple):
@@ -152,8 +150,6 @@ class Experience(NamedTuple):
         decided: Whether the actions were decided from the memory; otherwise the notes are
             meaningless.
         last_key: (D,): the key of the observation after the last action, where it is known.
-        vectors: (n + 1, size): the flattened observations, the last one too, if the method's
-            `Notes` ask for them.
     """
 
     keys: npt.NDArray[Any]
@@ -164,7 +160,6 @@ class Experience(NamedTuple):
     terminated: bool
     decided: bool
     last_key: npt.NDArray[Any] | None = None
-    vectors: Floats | None = None
     frames: npt.NDArray[Any] | None = None
     """(up to n, ...): the first observations, if they are images, for `Album`."""
 
@@ -265,10 +260,6 @@ class EpisodeRecorder:
         self._lanes = empty_lanes(method, n_lanes, BLOCK)
         self._rewards = np.zeros((n_lanes, BLOCK))
         self._length = BLOCK
-        # the vectors of each step, where the method asks for them
-        self._notes_vectors = method.notes.vectors
-        size = self._flattener.size if self._notes_vectors else 0
-        self._noted = np.zeros((n_lanes, BLOCK, size))
         self._all = np.arange(n_lanes)
         # per lane: whether an episode is open, whether it records keys, whether it decides
         self._open = np.zeros(n_lanes, np.bool_)
@@ -376,14 +367,10 @@ class EpisodeRecorder:
                 self._film.keep(0, self._key)
             else:
                 self._observe(0, observation)
-            if self._notes_vectors:
-                self._noted[0, step] = self._vectors[0]
             if self._method.decide(self._lanes, self._keys) >= 0:
                 raise ValueError(f"expected a finite observation, got {observation!r}")
         else:
             self._observe(0, observation)
-            if self._notes_vectors:
-                self._noted[0, step] = self._vectors[0]
             self._act_at_random(0)
         return self._codec.decode(self._actions[step])
 
@@ -393,8 +380,6 @@ class EpisodeRecorder:
             self._prepare_steps()
             self._flattener.into_batch(observation, self._vectors)
             self._lanes.state[:, DECIDES] = 1  # a lane may have waited before
-            if self._notes_vectors:
-                self._noted[self._all, self._steps] = self._vectors
             self._decide(self._observe_all())
             return self._codec.decode_many(self._lanes.actions[self._all, self._steps])
         active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
@@ -415,8 +400,6 @@ class EpisodeRecorder:
         state, vectors = self._lanes.state, self._vectors[active]
         if not np.isfinite(vectors).all():
             raise ValueError(f"expected finite observations, got {vectors}")
-        if self._notes_vectors:
-            self._noted[active, self._steps[active]] = vectors
         keys = np.zeros((len(active), self._keys.shape[1]))
         self._embedding.observe_batch(vectors, keys)
         self._keys[active] = keys
@@ -509,7 +492,6 @@ class EpisodeRecorder:
         kept = {name: getattr(self._lanes, name) for name in ("draws", "state", "scales")}
         self._lanes = grown._replace(**kept)
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)], axis=1)
-        self._noted = np.concatenate([self._noted, np.zeros_like(self._noted)], axis=1)
         self._length = 2 * old
         self._view_lane()
 
@@ -643,10 +625,7 @@ class EpisodeRecorder:
         """The episode with what was observed after its last action, where it records keys."""
         if not self._has_keys[lane]:
             return episode
-        vectors = None
-        if self._notes_vectors:
-            vectors = np.vstack([self._noted[lane, : len(episode.rewards)], self._vectors[lane]])
-        return episode._replace(last_key=self._keys[lane].copy(), vectors=vectors)
+        return episode._replace(last_key=self._keys[lane].copy())
 
 
 # ---------------------------------------------------------------- arrays and counts

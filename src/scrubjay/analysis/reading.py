@@ -283,7 +283,7 @@ def _check_complete(run: RunData) -> None:
             f"{run.path} is marked as finished after {episodes} episodes, but episodes.csv "
             f"has {n_rows}; copy it again"
         )
-    every, steps = run.config.get("eval_freq", 0), run.config.get("steps", 0)
+    every, steps = _whole_number(run, "eval_freq"), _whole_number(run, "steps")
     due = steps // every * every if every else 0
     last = run.evaluations.timesteps[-1] if len(run.evaluations.timesteps) else 0
     if last < due:
@@ -291,3 +291,16 @@ def _check_complete(run: RunData) -> None:
             f"{run.path} is marked as finished with an evaluation at step {due}, but eval.csv "
             f"ends at step {last:.0f}; copy it again"
         )
+
+
+def _whole_number(run: RunData, name: str) -> int:
+    """A setting that counts steps; 0 for none."""
+    value = run.config.get(name, 0)
+    if value is None:
+        return 0
+    if not isinstance(value, int) or value < 0:
+        raise RunError(
+            f"{run.path / 'config.json'} is damaged: expected {name} to be a whole number of at "
+            f"least 0, got {value!r:.50}; copy it again"
+        )
+    return value

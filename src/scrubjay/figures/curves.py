@@ -86,7 +86,8 @@ def learning_curves(
     order = in_order({curve.label for curves in panels.values() for curve in curves})
     for axes, (title, curves) in zip(grid, panels.items(), strict=True):
         draw_curves(axes, curves, band, order, show_seeds)
-        axes.set_title(title, fontsize=TITLE_SIZE)
+        axes.set_title(title, fontsize=TITLE_SIZE if columns <= 3 else TITLE_SIZE - 1)
+        axes.locator_params(axis="x", nbins=5 if columns <= 3 else 3)  # labels must not touch
     _label_once(grid, panels, min(len(panels), columns))
     everything = [curve for curves in panels.values() for curve in curves]
     text = " ".join([caption(everything, band), *notes])

@@ -5,7 +5,6 @@ are. Figures are as wide as a page of documentation (about 800 pixels there), so
 as large there as the text around them.
 """
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 PAGE_WIDTH = 8.0  # inches
 ROOM = 0.9  # inches for legend and caption that figures have from the start
+MARGIN = 0.1  # inches beside the caption
+HINTING = 0.97  # letters on whole pixels are up to 3% wider than their outlines
+CAPTION_SIZE = 8
 
 
 def check_plots() -> None:
@@ -94,13 +96,35 @@ def add_caption(figure: "Figure", text: str) -> None:
     Legend and caption that need more than 0.9 inches make the figure taller.
     """
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(text, int(width * 16.5))
+    lines = _wrapped(text, HINTING * (width - 2 * MARGIN))
     below = 0.12 + 0.16 * len(lines)
     above = 0.1 + 0.2 * sum(_legend_rows(figure, legend) for legend in figure.legends)
     height += max(0.0, below + above - ROOM)
     figure.set_size_inches(width, height)
-    figure.text(0.012, 0.05 / height, "\n".join(lines), fontsize=8, va="bottom", color=SOFT)
+    figure.text(
+        MARGIN / width,
+        0.05 / height,
+        "\n".join(lines),
+        fontsize=CAPTION_SIZE,
+        va="bottom",
+        color=SOFT,
+    )
     figure.tight_layout(rect=(0, below / height, 1, 1 - above / height))
+
+
+def _wrapped(text: str, inches: float) -> list[str]:
+    """The lines of a caption, none of them wider than that: letters are of different widths."""
+    paths = require("matplotlib.textpath", "plots")
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        # a point is 1/72 of an inch; $ would begin a formula
+        drawn = paths.TextPath((0, 0), longer.replace("$", "S"), size=CAPTION_SIZE)
+        if drawn.get_extents().x1 / 72 <= inches or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def _legend_rows(figure: "Figure", legend: "Legend") -> int:

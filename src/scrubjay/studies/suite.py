@@ -269,7 +269,7 @@ def draw_summary(table: Table) -> "Figure":
     _label(by_steps, "share of the task's steps", "interquartile mean of the score")
     _label(by_seconds, "seconds of training", "")
     by_seconds.set_xscale("log")
-    _label(profiles, "score at the end", "share of runs with at least that score")
+    _label(profiles, "score at the end", "share of runs that reach it")
     add_legend(figure, methods)
     n_runs = {method: len(scores[method]) for method in methods}
     add_caption(figure, " ".join([_caption(tasks, n_runs), *table.notes]))
