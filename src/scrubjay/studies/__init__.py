@@ -16,7 +16,7 @@ EXPERIMENTS = {
     "causes": ("causes", "what makes CEC differ from the published figures, cause by cause"),
     "ablation": ("ablation", "cec-plus, each of its parts taken away, and the paper's rule"),
     "plus": ("plus", "cec-plus to the end of its targets, and in noise"),
-    "suite": ("suite", "25 sparse tasks: cec-plus without settings against networks"),
+    "suite": ("suite", "26 sparse tasks: cec-plus without settings against networks"),
     "parts": ("parts", "what planning and discovery of cec-plus do with real memories"),
     "speed": ("speed", "success against training time on PointUMaze"),
     "minatar": ("minatar", "MFEC, CECPlus and DQN on MinAtar and a grid"),

@@ -65,8 +65,8 @@ class Arm:
         return agent_spec(self.agent).extra == "deep"
 
     def suits(self, case: Case) -> bool:
-        """Whether it is run on a case."""
-        return not self.tasks or case.task in self.tasks
+        """Whether it is run on a case; those that name their tasks have no images."""
+        return not self.tasks or (case.task in self.tasks and "pixels" not in case.task_options)
 
     def config(self, case: Case, seed: int) -> RunConfig:
         """The run of a case and seed."""

@@ -32,8 +32,9 @@ def _of(
     )  # fmt: skip
 
 
-PAPER, SENSORS, NOISE, GOALS, DEPTH, OTHERS = (
+PAPER, SENSORS, NOISE, GOALS, DEPTH, OTHERS, IMAGES = (
     "the paper's", "sensors of noise", "noise", "goals", "depth", "balance and discrete actions",
+    "images",
 )  # fmt: skip
 
 
@@ -70,5 +71,6 @@ SUITE = (
     _of(OTHERS, "InvertedPendulum", "InvertedPendulum-v5", 20_000, 20_000, 500.0, 1000.0, "return"),
     _of(OTHERS, "CartPole", "CartPole-v1", 20_000, optimum=500.0, metric="return"),
     _of(OTHERS, "four rooms, grid", "FourRoomsGrid", 10_000),
+    _of(IMAGES, "PointUMaze from pixels", "PointUMaze", 50_000, 50_000, 0.9, pixels=24),
 )
 DISCRETE = ("CartPole-v1", "FourRoomsGrid")
