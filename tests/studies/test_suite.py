@@ -93,6 +93,8 @@ def test_methods_are_compared_on_tasks_that_all_of_them_have():
         for task in tasks
     ]
     assert suite.compared(rows) == (["CECPlus", "SAC"], ["a", "b", "c"])
+    only_one_task = [*rows, {"method": "SAC with HER", "task": "a"}]
+    assert suite.compared(only_one_task) == suite.compared(rows)
 
 
 def test_random_actions_are_the_same_every_time():

@@ -84,7 +84,7 @@ def make(workspace: Workspace) -> list[Path]:
         raise workspace.nothing("ablation")
     rows: list[Row] = [
         {"task": case.title, "metric": case.metric, "step": case.target_step,
-         "target": case.target, "arm": label, **scores(curve, case)}
+         "target": case.target or None, "arm": label, **scores(curve, case)}
         for case, curves in found.items()
         for label, curve in curves.items()
     ]  # fmt: skip

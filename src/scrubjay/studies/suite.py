@@ -286,7 +286,7 @@ def compared(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
     methods: list[str] = []
     for method in sorted(tasks_of, key=lambda name: -len(tasks_of[name])):
         shared = tasks_of[method] & common if methods else tasks_of[method]
-        if len(shared) >= min(FEWEST_TASKS, len(tasks_of[method])):
+        if not methods or len(shared) >= FEWEST_TASKS:
             common, methods = shared, [*methods, method]
     return in_order(methods), sorted(common)
 
