@@ -368,9 +368,8 @@ class CECPlus(MemoryAgent):
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not plans.has(lane, aim):
                 rng = generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
-                rare = rare_row(self.memory.keys, rng) if rng.random() < 0.5 else -1
                 fading = float(self._rules["fading"][0])
-                values = known.plan(self.memory, goals[lane], self.gamma, fading, rare)
+                values = known.plan(self.memory, goals[lane], self.gamma, fading, rng)
                 plans.put(lane, aim, values)
         return plans.values
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.cec_plus_kernels import FOLLOWED, SEEN
-from scrubjay.agents.discovery import TARGET
+from scrubjay.agents.discovery import TARGET, rare_row
 from scrubjay.agents.metric import MOST, prediction_error, standardised
 from scrubjay.agents.planning import SETTLED, led_to, link, sweep, transition_columns
 from scrubjay.agents.recorder import Experience, Learned
@@ -271,7 +271,12 @@ class GoalMap:
         return found
 
     def plan(
-        self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float, rare: int = -1
+        self,
+        memory: EpisodicMemory,
+        goal: Floats,
+        gamma: float,
+        fading: float,
+        rng: np.random.Generator | None = None,
     ) -> Values:
         """What each row is worth for a goal.
 
@@ -280,7 +285,8 @@ class GoalMap:
             goal: (G,): the goal.
             gamma: Discount factor.
             fading: At the distance f a value counts exp(-fading f) times.
-            rare: The row to go to if no row achieves the goal; -1: the one that comes nearest.
+            rng: Decides, if no row achieves the goal, whether the target is the row that comes
+                nearest or one in a rarely visited place; without it always the former.
 
         Returns:
             Its value, 1 where the goal is achieved. Where no row achieves it, those that come
@@ -291,8 +297,7 @@ class GoalMap:
         hits = self.achieves(achieved, goal)
         worth = 1.0
         if not hits.any():
-            worth, apart = TARGET, np.linalg.norm(achieved - goal, axis=1)
-            hits = apart <= apart.min() if rare < 0 else np.arange(len(memory)) == rare
+            worth, hits = TARGET, _targets(memory, np.linalg.norm(achieved - goal, axis=1), rng)
         values = np.where(hits, np.float32(worth), np.float32(0.0))
         mine = np.where(hits[:, None], -1, links)
         sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
@@ -337,6 +342,17 @@ class GoalMap:
             "_known": (-1, {}),
         }
         return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
+
+
+def _targets(
+    memory: EpisodicMemory, apart: Floats, rng: np.random.Generator | None
+) -> npt.NDArray[np.bool_]:
+    """The rows that come nearest to a goal or, half of the time, a row in a rare place."""
+    if rng is not None and rng.random() < 0.5:
+        chosen: npt.NDArray[np.bool_] = np.arange(len(memory)) == rare_row(memory.keys, rng)
+        return chosen
+    nearest: npt.NDArray[np.bool_] = apart <= apart.min()
+    return nearest
 
 
 # ---------------------------------------------------------------- rows without goals
