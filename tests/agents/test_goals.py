@@ -112,8 +112,16 @@ def test_a_goal_that_nothing_achieves_is_approached():
     memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
     values = known().plan(memory, np.array([7.0]), 0.5, 0.0)
     np.testing.assert_allclose(values, TARGET * np.array([0.25, 0.5, 1.0, 0.125]))
-    values = known().plan(memory, np.array([7.0]), 0.5, 0.0, rare=0)
-    np.testing.assert_allclose(values, TARGET * np.array([1.0, 0.125, 0.25, 0.5]))
+
+
+def test_half_of_the_time_the_target_is_a_row_in_a_rare_place():
+    memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
+    targets = [
+        int(known().plan(memory, np.array([7.0]), 0.5, 0.0, np.random.default_rng(seed)).argmax())
+        for seed in range(200)
+    ]
+    assert set(targets) == {0, 1, 2, 3}
+    assert 0.5 < np.mean(np.array(targets) == 2) < 0.75  # the nearest: always 2; a rare one: any
 
 
 def test_a_distance_takes_from_what_a_link_is_worth():
