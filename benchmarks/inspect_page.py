@@ -130,7 +130,7 @@ def main() -> None:
         try:
             assert server.stdout is not None
             driver.get(server.stdout.readline().strip())
-            until(driver, "document.body.dataset.ready === 'yes'")
+            until(driver, "document.body.dataset.done === 'checkpoint:1'")
             found = measure(driver)
         finally:
             driver.quit()

@@ -57,7 +57,7 @@ class Page:
         for kind in ("browser", "performance"):
             browser.get_log(kind)
         browser.get(address)
-        self.until("document.body.dataset.ready === 'yes'")
+        self.until("document.body.dataset.done === 'checkpoint:1'")
 
     def js(self, expression, *arguments):
         return self.browser.execute_script(f"return {expression}", *arguments)

@@ -603,4 +603,4 @@ $("chart").addEventListener("click", (event) => {
 $("find").addEventListener("click", findPromises);
 $("frame").addEventListener("load", () => $("frame").classList.toggle("pixels", $("frame").naturalWidth < 200));
 
-start().then(() => { document.body.dataset.ready = "yes"; }, complain);
+start().catch(complain);
