@@ -417,3 +417,10 @@ def test_a_state_that_does_not_fit_changes_nothing():
             stage.restore({**before, name: np.full_like(before[name], value)})
     for name, array in stage.state().items():
         np.testing.assert_array_equal(array, before[name])
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 84)])
+def test_observations_without_numbers_are_refused(shape):
+    space = gymnasium.spaces.Box(-1.0, 1.0, shape)
+    with pytest.raises(ValueError, match="expected observations with at least one number"):
+        Identity().bind(space)

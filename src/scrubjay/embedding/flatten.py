@@ -26,6 +26,8 @@ class Flattener:
         self.shapes = tuple(part.shape for part in parts)
         self.sizes = tuple(int(np.prod(shape)) for shape in self.shapes)
         self.size = sum(self.sizes)
+        if self.size == 0:
+            raise ValueError(f"expected observations with at least one number, got {space}")
         self._vector_shape = (self.size,)
         one_image = self.keys is None and 2 <= len(self.shapes[0]) <= 4
         self.picture_type = _picture_type(parts[0]) if one_image else None
