@@ -363,3 +363,14 @@ def test_a_run_killed_for_real_can_be_read_where_allowed(tmp_path):
     run = load_run(folder, allow_unfinished=True)
     assert (run.evaluations.n_episodes == 10).all()
     assert (np.diff(run.evaluations.timesteps) == 500).all()
+
+
+@pytest.mark.parametrize("value", [{}, "many", -1])
+def test_a_manifest_with_odd_counts_is_damaged(make_run, value):
+    folder = make_run()
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "episodes": value}))
+    with pytest.raises(
+        RunError, match=r"manifest.json is damaged: expected episodes to be a whole"
+    ):
+        load_run(folder)

@@ -20,6 +20,7 @@ from scrubjay.embedding import (
     SelectKeys,
     load_embedding,
 )
+from scrubjay.embedding.flatten import Flattener
 from scrubjay.randomness import Stream, generator
 
 
@@ -421,6 +422,6 @@ def test_a_state_that_does_not_fit_changes_nothing():
 
 @pytest.mark.parametrize("shape", [(0,), (0, 84)])
 def test_observations_without_numbers_are_refused(shape):
-    space = gymnasium.spaces.Box(-1.0, 1.0, shape)
+    space = gym.spaces.Box(-1.0, 1.0, shape)
     with pytest.raises(ValueError, match="expected observations with at least one number"):
-        Identity().bind(space)
+        Flattener(space)

@@ -165,7 +165,7 @@ def test_tuning(tmp_path):
     for attempt in range(20):
         folder = tmp_path / f"study-{attempt}"
         total += killed_often(
-            tune, folder, kills=KILLS["tune"] - total, seconds=2.0, seed=10 + attempt
+            tune, folder, kills=KILLS["tune"] - total, seconds=1.0, seed=10 + attempt
         )
         study = Study(TuneConfig(config(0, 600), ("n_neighbors", "temperature"), 1), folder)
         rows = [row for row in study.rows() if row["state"] != "failed"]

@@ -277,13 +277,16 @@ def _check_complete(run: RunData) -> None:
     """A run that says it is finished has all of its rows."""
     if run.notes:
         raise RunError(f"{run.path} is marked as finished, but {run.notes[0]}; copy it again")
-    episodes, n_rows = run.manifest.get("episodes", 0), len(run.episodes.get("timestep", ()))
+    episodes = _whole_number(run.path / "manifest.json", run.manifest, "episodes")
+    n_rows = len(run.episodes.get("timestep", ()))
     if not run.config.get("start_timestep") and n_rows < episodes:
         raise RunError(
             f"{run.path} is marked as finished after {episodes} episodes, but episodes.csv "
             f"has {n_rows}; copy it again"
         )
-    every, steps = _whole_number(run, "eval_freq"), _whole_number(run, "steps")
+    every, steps = (
+        _whole_number(run.path / "config.json", run.config, name) for name in ("eval_freq", "steps")
+    )
     due = steps // every * every if every else 0
     last = run.evaluations.timesteps[-1] if len(run.evaluations.timesteps) else 0
     if last < due:
@@ -293,14 +296,14 @@ def _check_complete(run: RunData) -> None:
         )
 
 
-def _whole_number(run: RunData, name: str) -> int:
-    """A setting that counts steps; 0 for none."""
-    value = run.config.get(name, 0)
+def _whole_number(path: Path, content: Mapping[str, Any], name: str) -> int:
+    """A number of steps or episodes in a JSON file; 0 for none."""
+    value = content.get(name, 0)
     if value is None:
         return 0
     if not isinstance(value, int) or value < 0:
         raise RunError(
-            f"{run.path / 'config.json'} is damaged: expected {name} to be a whole number of at "
+            f"{path} is damaged: expected {name} to be a whole number of at "
             f"least 0, got {value!r:.50}; copy it again"
         )
     return value
