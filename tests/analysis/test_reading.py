@@ -367,10 +367,7 @@ def test_a_run_killed_for_real_can_be_read_where_allowed(tmp_path):
 
 @pytest.mark.parametrize("value", [{}, "many", -1])
 def test_a_manifest_with_odd_counts_is_damaged(make_run, value):
-    folder = make_run()
-    path = folder / "manifest.json"
+    path = make_run("a") / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "episodes": value}))
-    with pytest.raises(
-        RunError, match=r"manifest.json is damaged: expected episodes to be a whole"
-    ):
-        load_run(folder)
+    with pytest.raises(RunError, match="episodes to be .*, got"):
+        load_run(path.parent)
