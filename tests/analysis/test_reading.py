@@ -369,5 +369,5 @@ def test_a_run_killed_for_real_can_be_read_where_allowed(tmp_path):
 def test_a_manifest_with_odd_counts_is_damaged(make_run, value):
     path = make_run("a") / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "episodes": value}))
-    with pytest.raises(RunError, match="episodes to be .*, got"):
+    with pytest.raises(RunError, match=r"episodes to be .*, got"):
         load_run(path.parent)
