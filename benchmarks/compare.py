@@ -11,6 +11,7 @@ use public names only, so that they run on both versions. Writes results/<name>.
 """
 
 import argparse
+import inspect
 import json
 import os
 import subprocess
@@ -139,10 +140,11 @@ def cec(n_rows: int, embedding: str, dim: int = 3) -> Repeat:
     return training(filled(scrubjay.CEC, env, n_rows, dim, embedding=made, distance_threshold=room))
 
 
-def cec_plus(n_rows: int, dim: int) -> Repeat:
+def cec_plus(n_rows: int, dim: int, *, alike: bool = False) -> Repeat:
     import scrubjay
 
-    return training(filled(scrubjay.CECPlus, Replay(dim), n_rows, dim))
+    settings = same_parts(scrubjay.CECPlus) if alike else {}
+    return training(filled(scrubjay.CECPlus, Replay(dim), n_rows, dim, **settings))
 
 
 class Timed(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -157,15 +159,23 @@ class Timed(gymnasium.Wrapper[Any, Any, Any, Any]):
         return result
 
 
-def sensors(n_steps: int) -> Repeat:
+def same_parts(kind: Any) -> dict[str, Any]:
+    """The settings that switch off what CECPlus did not have in 0.1.0, as far as it has them."""
+    off = {"measure_keys": False, "planning": 0.0, "discovery": False, "goal_planning": False}
+    known = inspect.signature(kind).parameters
+    return {name: value for name, value in off.items() if name in known}
+
+
+def sensors(n_steps: int, *, alike: bool = False) -> Repeat:
     """A whole training of CECPlus on the 24 sensors of SafexpPointGoal, its physics taken off."""
     import scrubjay
 
     seeds = iter(range(1000))
+    settings = same_parts(scrubjay.CECPlus) if alike else {}
 
     def repeat() -> float:
         env = Timed(gymnasium.make("scrubjay/SafexpPointGoal-v0"))
-        agent = scrubjay.CECPlus(env, seed=next(seeds))
+        agent = scrubjay.CECPlus(env, seed=next(seeds), **settings)
         agent.warm_up()
         start = time.process_time()
         agent.learn(n_steps)
@@ -274,7 +284,11 @@ SCENARIOS: dict[str, Callable[[], Repeat]] = {
     "agent and loop, running normaliser, 10^5 rows": lambda: cec(100_000, "RunningNormalizer"),
     "CECPlus, 3 dimensions, 10^4 rows": lambda: cec_plus(10_000, 3),
     "CECPlus, 3 dimensions, 10^5 rows": lambda: cec_plus(100_000, 3),
+    "CECPlus, 3 dimensions, 10^5 rows, the parts of 0.1.0": lambda: cec_plus(
+        100_000, 3, alike=True
+    ),
     "CECPlus, 24 dimensions: PointGoal, 20,000 steps": lambda: sensors(20_000),
+    "CECPlus, 24 dimensions: PointGoal, the parts of 0.1.0": lambda: sensors(20_000, alike=True),
     "CECPlus, episodes of 5 steps, 10^4 rows": lambda: episodes(10_000),
     "CECPlus, episodes of 5 steps, 10^5 rows": lambda: episodes(100_000),
     "16 lanes, CEC, 10^5 rows": lambda: lanes("CEC", 100_000),
