@@ -74,7 +74,7 @@ def test_caption_counts_seeds_and_repeats_notes():
         "b": [curve(3, task="scrubjay/GrowingTree-v0")],
     }
     text = learning_curves(panels).caption
-    assert "cec 5 on PointUMaze and 3 on GrowingTree; sac 2." in text
+    assert "cec 5 (3 on GrowingTree); sac 2." in text
     assert text.endswith("cec: cut.")
 
 

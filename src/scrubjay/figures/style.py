@@ -20,6 +20,8 @@ METHOD_COLOURS: Mapping[str, str] = {
     "sac, sb3's defaults": "#7d4a1a",
     "sac, small entropy": "#f2785c",
     "sac with her": "#5b3fa0",
+    "crossq, small entropy": "#2f343d",
+    "tqc, small entropy": "#009e73",
     "unlimited": "#0072b2",
     "10,000 rows": "#009e73",
     "3,000 rows": "#e69f00",
