@@ -16,7 +16,6 @@ from scrubjay.agents.cec_plus_kernels import (
     BEST,
     CLOSENESS,
     FOLLOWED,
-    REPEATED,
     SEEN,
     back_up,
 )
@@ -75,7 +74,6 @@ CHANGED = {
     "skip_worthless": True,
     "detour_cost": 3.0,
     "stitching": True,
-    "correction": 0.3,
     "temperature_unit": "best",
     "timeouts": "continue",
 }
@@ -308,68 +306,39 @@ def test_where_no_neighbour_knows_anything_the_next_64_rows_are_asked(n, action)
 # -- learning ------------------------------------------------------------------------------------
 
 
-def naive_back_up(rewards, gamma, stitching, correction, trace, closeness, values, lowest):
-    """The same in plain words; returns the values of steps and of rows.
-
-    `trace` has the row that each step followed and the best row near it.
-    """
-    values = [float(value) for value in values]
+def naive_back_up(rewards, gamma, promises):
+    """The same in plain words."""
     returns, after = [], 0.0
     for t in reversed(range(len(rewards))):
-        promised = [after]
-        if t + 1 < len(rewards) and trace[t + 1][1] >= 0:
-            row = trace[t + 1][1]
-            promised.append(lowest + (values[row] - lowest) * closeness[t + 1])
-        kept = rewards[t] + gamma * max(promised)
-        after = kept if stitching else rewards[t] + gamma * after
+        promised = [after, *promises[t + 1 : t + 2]]
+        after = rewards[t] + gamma * max(promised)
         returns.insert(0, after)
-        row = trace[t][0]
-        if row >= 0:
-            values[row] = float(
-                np.float32(values[row]) + np.float32(correction * (kept - values[row]))
-            )
-    return returns, values
+    return returns
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.data(), st.integers(1, 12), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]))
-def test_backing_up_is_the_naive_one(data, n, stitching, correction):
+@given(st.data(), st.integers(1, 12))
+def test_backing_up_is_the_naive_one(data, n):
     number = st.floats(-5, 5, width=32)
     rewards = np.array(data.draw(st.lists(number, min_size=n, max_size=n)))
-    values = np.array(data.draw(st.lists(number, min_size=4, max_size=4)), np.float32)
-    row = st.integers(-1, 3)
-    trace = np.array([[data.draw(row), data.draw(row)] for _ in range(n)])
-    closeness = np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
-    lowest = float(values.min())
-    returns, rows = naive_back_up(
-        rewards, 0.9, stitching, correction, trace, closeness, values, lowest
+    promise = number | st.just(-np.inf)
+    promises = np.array(data.draw(st.lists(promise, min_size=n, max_size=n)))
+    np.testing.assert_array_equal(
+        back_up(rewards, 0.9, promises), naive_back_up(rewards, 0.9, promises)
     )
-    changed = values.copy()
-    found = back_up(
-        rewards, 0.9, stitching, correction, trace, trace >= 0, closeness, changed, lowest
-    )
-    np.testing.assert_allclose(found, returns, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(changed, rows, rtol=1e-5, atol=1e-6)
-
-
-def test_rows_written_meanwhile_are_not_corrected():
-    values = np.array([5.0, 5.0], np.float32)
-    places, in_place = np.array([[0, 0], [1, 1]]), np.array([[True, True], [False, False]])
-    back_up(np.zeros(2), 1.0, True, 0.5, places, in_place, np.ones(2), values, 0.0)
-    assert values.tolist() == [2.5, 5.0]
 
 
 def experienced(keys, actions, rewards, terminated=True, **notes):
     """A decided episode that followed nothing, but for the notes of its last step."""
     n = len(rewards)
-    trace, numbers = np.zeros((n, 5), np.int64), np.zeros((n, 3))
+    trace, numbers = np.zeros((n, 4), np.int64), np.zeros((n, 3))
     trace[:, [FOLLOWED, BEST]] = -1
     episode = Experience(
         np.array(keys, np.float32), np.array(actions, np.float32), np.array(rewards, float),
         trace, numbers, terminated, decided=True,
     )  # fmt: skip
     numbers[-1, CLOSENESS] = notes.pop("closeness", 0.0)
-    columns = {"followed": FOLLOWED, "best": BEST, "repeated": REPEATED, "seen": SEEN}
+    columns = {"followed": FOLLOWED, "best": BEST, "seen": SEEN}
     for name, value in notes.items():
         trace[-1, columns[name]] = value
     return episode
@@ -381,32 +350,29 @@ def learn(agent, episode):
     return learned
 
 
-def test_a_promise_that_is_broken_again_and_again_loses_its_rank():
-    """Two ways from here: one was lucky once and never again, one always keeps its word."""
-    agent = neutral_plus(Line(), distance_threshold=0.5, correction=0.3, detour_cost=0.0)
-    agent.memory.write_many([[0.0], [0.6]], [1.0, 0.5], action=[[0.9], [-0.9]])
-    agent.memory_changed()
-    assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(0.9)
-    for _ in range(5):
-        clock = agent.memory.clock
-        episode = experienced([[0.0]], [[0.9]], [0.0], followed=0, best=0, repeated=1, seen=clock)
-        assert learn(agent, episode).n_repeated == 1
-    assert len(agent.memory) == 2
-    assert agent.predict(np.array([0.3]), deterministic=True)[0][0] == np.float32(-0.9)
-
-
-def test_a_row_is_not_blamed_for_what_its_action_does_elsewhere():
+def test_a_row_keeps_where_it_led_to_when_it_was_followed_from_where_it_stands():
     agent = neutral_plus(
-        Line(), distance_threshold=0.3, radius_factor=3.0, epsilon=0.0, correction=0.5
+        Line(), distance_threshold=0.3, radius_factor=3.0, epsilon=0.0, planning=0.25
     )
     learn(agent, experienced([[0.0]], [[1.0]], [1.0]))
-    for distance, judged in ((0.2, True), (0.6, False)):
+    for distance, followed in ((0.2, True), (0.6, False)):
         episode = agent.begin_episode()
         assert episode.act(np.array([distance])) == 1.0
         episode.record(0.0)
-        assert (episode.experience.trace[0, FOLLOWED] == 0) == judged
-        episode.finish(np.zeros(1))
-    assert agent.memory.values[0] == 0.5
+        assert (episode.experience.trace[0, FOLLOWED] == 0) == followed
+        episode.finish(np.array([5.0 + distance]))
+    assert agent.memory.columns["next"][0] == np.float32(5.2)
+
+
+def test_a_promise_of_a_row_that_was_replaced_meanwhile_does_not_count():
+    agent = neutral_plus(Line(), distance_threshold=0.5, gamma=0.9, stitching=True)
+    agent.memory.write_many([[5.0]], [0.8], action=[[0.5]])
+    seen = agent.memory.clock
+    agent.memory.write_many([[5.2]], [0.9], action=[[0.5]])
+    agent.memory_changed()
+    learn(agent, experienced([[4.0], [5.1]], [[0], [0]], [0, 0], best=0, closeness=1.0, seen=seen))
+    rows, _ = agent.memory.neighbors([4.0], 1)
+    assert agent.memory.values[rows[0]] == 0.0
 
 
 def test_stitching_joins_two_halves():
@@ -417,18 +383,6 @@ def test_stitching_joins_two_halves():
     learn(agent, experienced([[4.0], [5.1]], [[0], [0]], [0, 0], best=0, closeness=1.0, seen=clock))
     rows, _ = agent.memory.neighbors([4.0], 1)
     assert agent.memory.values[rows[0]] == pytest.approx(0.72)
-
-
-def test_the_last_step_before_a_time_out_is_not_corrected():
-    agent = neutral_plus(Line(), distance_threshold=0.5, correction=0.5, epsilon=0.0)
-    agent.memory.write_many([[0.0]], [1.0], action=[[0.5]])
-    agent.memory_changed()
-    for terminated, value in ((False, 1.0), (True, 0.5)):
-        episode = agent.begin_episode()
-        episode.act(np.zeros(1))
-        episode.record(0.0)
-        episode.finish(np.ones(1), terminated)
-        assert agent.memory.values[0] == value
 
 
 def test_time_outs_go_on_as_they_ended():
@@ -528,7 +482,7 @@ def test_defect_17_a_file_of_0_1_0_that_does_not_name_its_angles_loads(tmp_path)
 def test_wrong_settings_are_refused():
     for name, value in (
         ("hold", 0), ("skip_worthless", 1), ("detour_cost", -1.0),
-        ("stitching", "yes"), ("correction", 2.0),
+        ("stitching", "yes"),
         ("temperature_unit", "values"), ("timeouts", "never"), ("distance_threshold", "auto"),
         ("epsilon_spread", 0.5), ("periodic", 3), ("periodic", "0"), ("periodic", [0.5]),
     ):  # fmt: skip

@@ -2,6 +2,8 @@
 
 import gymnasium as gym
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_planning import memory_of
 
 from scrubjay.agents import CECPlus, discovery
@@ -17,10 +19,38 @@ def test_rare_rows_are_drawn_more_often():
     assert 0.65 < np.mean(np.array(drawn) == 200) < 0.85
 
 
-def test_a_lure_falls_with_the_steps_to_the_target():
+def test_a_lure_falls_with_the_steps_to_the_farthest_row():
     memory = memory_of([0, 1, 2, 9], [0] * 4, [1, 2, 3, 9], [0] * 4, [0, 0, 0, 1])
-    found = discovery.lures(memory, 2, Rule(0.9, 0.1, 1e-9, 0.0))
+    rule, rng = Rule(0.9, 0.1, 1e-9, 0.0), np.random.default_rng(0)
+    found = discovery.lures(memory, np.zeros(1, np.float32), rule, rng)
     np.testing.assert_allclose(found, discovery.TARGET * np.array([0.81, 0.9, 1.0, 0.0]), rtol=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 3), st.data())
+def test_reaching_rows_is_the_naive_one(n, n_links, data):
+    link = st.integers(-1, n - 1)
+    links = np.array([[data.draw(link) for _ in range(n_links)] for _ in range(n)])
+    near = np.array([[data.draw(st.floats(0.1, 1)) for _ in range(n_links)] for _ in range(n)])
+    start = data.draw(st.integers(0, n - 1))
+    expected = np.zeros(n)
+    expected[start] = 1.0
+    for _ in range(n):  # a way has at most n steps
+        for i in range(n):
+            for j in range(n_links):
+                if links[i, j] < 0:
+                    break  # links come first
+                row = links[i, j]
+                expected[row] = max(expected[row], 0.9 * expected[i] * near[i, j])
+    np.testing.assert_allclose(discovery.reach(links, near, start, 0.9), expected)
+
+
+def test_the_target_is_the_farthest_of_those_that_can_be_reached():
+    keys = np.arange(4.0, dtype=np.float32)[:, None]
+    rng = np.random.default_rng(0)
+    reached = np.array([1.0, 0.9, 0.5, 0.0])
+    assert {discovery.far_row(keys, reached, rng) for _ in range(20)} <= {1, 2}
+    assert {discovery.far_row(keys, np.zeros(4), rng) for _ in range(20)} == {0, 1, 2, 3}
 
 
 class Far(gym.Env):

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
-from neutral import KINDS, neutral_plus
+from neutral import KINDS, neutral_plus, remember
 
 from probes import Corridor, Drift, Keys, Mixed
 from scrubjay import CEC, CECPlus
@@ -149,26 +149,24 @@ def test_the_action_of_somebody_else_is_stored(method, make_env, space):
     assert np.isfinite(agent.memory.values).all()
 
 
-def remembering_plus(**options):
+def remembering_plus():
     """One row at 0, worth 1, whose action is 0.5."""
-    agent = neutral_plus(Corridor([0.0]), epsilon=0.0, distance_threshold=0.1, **options)
-    agent.memory.write([0.0], 1.0, action=[0.5])
-    agent.memory_changed()
+    agent = neutral_plus(Corridor([0.0]), epsilon=0.0, distance_threshold=0.1, planning=0.25)
+    remember(agent, 0.0, 1.0, action=0.5, led_to=0.0)
     return agent
 
 
-@pytest.mark.parametrize(("given", "value"), [(None, 0.5), ([0.5], 0.5), ([-0.5], 1.0)])
-def test_a_row_is_not_judged_by_the_action_of_somebody_else(given, value):
+@pytest.mark.parametrize(("given", "led_to"), [(None, 0.3), ([0.5], 0.3), ([-0.5], 0.0)])
+def test_a_row_does_not_keep_where_another_action_led_to(given, led_to):
     """The action that was decided, 0.5, may be given too: it is still the row's."""
-    agent = remembering_plus(correction=0.5)
+    agent = remembering_plus()
     episode = agent.begin_episode()
     assert episode.act(np.zeros(1)) == np.float32(0.5)
     episode.record(0.0, given)
     followed = given in (None, [0.5])
     assert episode.experience.trace[0, CHOICE] == (Choice.MEMORY if followed else Choice.GIVEN)
-    totals = episode.finish(np.zeros(1))
-    assert agent.memory.values.tolist() == [value]
-    assert totals["repeated"] == followed
+    episode.finish(np.full(1, 0.3))
+    assert agent.memory.columns["next"][0] == np.float32(led_to)
 
 
 def test_the_action_of_somebody_else_ends_one_that_is_held():

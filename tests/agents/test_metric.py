@@ -28,6 +28,14 @@ def test_only_white_noise_is_noise(seed):
     assert found.tolist() == [False, False, False, False, True, True]
 
 
+def test_places_of_a_grid_are_no_noise():
+    """A robot that jumps between twelve places, none of which follows from the last one."""
+    rng = np.random.default_rng(0)
+    keys = np.hstack([np.eye(12)[rng.integers(12, size=1201)], rng.standard_normal((1201, 1))])
+    found = noise_dimensions([(keys, rng.uniform(size=(1200, 1)))])
+    assert found.tolist() == [False] * 12 + [True]
+
+
 def test_if_all_is_noise_nothing_is():
     rng = np.random.default_rng(0)
     assert not noise_dimensions(

@@ -72,7 +72,7 @@ def test_a_cec_with_options_of_plus_opens_as_plus():
 
 OPTIONS = {
     "epsilon_spread": 20.0, "hold": 5, "skip_worthless": True, "detour_cost": 0.0,
-    "stitching": True, "correction": 0.3, "temperature_unit": "best", "timeouts": "continue",
+    "stitching": True, "temperature_unit": "best", "timeouts": "continue",
     "distance_threshold": "step",
 }  # fmt: skip
 
@@ -84,6 +84,14 @@ def test_any_option_of_plus_makes_it_plus(option):
     # options that the file does not have did nothing
     given = {"gamma": 0.9, option: OPTIONS[option]}
     assert upgraded("cec", given) == ("cec-plus", {**NEUTRAL, **given})
+
+
+def test_settings_that_exist_no_more_are_dropped():
+    given = {"gamma": 0.9, "stitching": True, "correction": 0.3}
+    expected = {"gamma": 0.9, "stitching": True}
+    assert upgraded("cec-plus", given) == ("cec-plus", expected)
+    assert upgraded("cec", given) == ("cec-plus", {**NEUTRAL, **expected})
+    assert upgraded("cec", {"gamma": 0.9, "correction": 0.0}) == ("cec", {"gamma": 0.9})
 
 
 def test_a_plain_cec_loses_the_options_that_did_nothing():
@@ -100,5 +108,5 @@ def test_other_methods_are_left_as_they_are():
     later = {"measure_keys": False, "planning": 0.0, "discovery": False, "goal_planning": False}
     assert later | {
         "epsilon_spread": 1.0, "hold": 1, "skip_worthless": False, "detour_cost": None,
-        "stitching": False, "correction": 0.0, "temperature_unit": "return", "timeouts": "end",
+        "stitching": False, "temperature_unit": "return", "timeouts": "end",
     } == NEUTRAL, "the values that did nothing in 0.1.0 are a fact about its files"  # fmt: skip

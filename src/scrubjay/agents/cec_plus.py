@@ -12,7 +12,6 @@ values as shares of the best at hand. What it adds, and the value with which eac
   the longer the way to where it stands.
 - `stitching` (False): a step is worth what the best neighbour of the next state promises, if that
   is more than what the episode made of it.
-- `correction` (0): the value of a row that was followed moves towards what it led to.
 - `distance_threshold="step"`: d is half the median step between the keys of the first episodes.
 - `temperature_unit="best"`: the temperature is a share of the best neighbour's value.
 - `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
@@ -38,17 +37,17 @@ from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.cec_plus_kernels import (
     ALWAYS,
     BEST,
+    CLOSENESS,
     FAR,
     FOLLOWED,
     HERE,
     RULE,
     SEEN,
+    back_up,
     greedy_actions,
-    plan_update,
     select_actions,
     weigh,
 )
-from scrubjay.agents.discovery import rare_row
 from scrubjay.agents.explanation import Explanation, explain_best
 from scrubjay.agents.goals import (
     LINKS,
@@ -80,7 +79,7 @@ from scrubjay.agents.recorder import (
     Learned,
     Notes,
 )
-from scrubjay.agents.returns import check_corrections, check_returns, timeout_value
+from scrubjay.agents.returns import check_returns, timeout_value
 from scrubjay.agents.sampling import duration
 from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule
@@ -100,8 +99,6 @@ from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
 
 SEEK_AFTER = 5_000  # steps without success, before rare places are sought
-
-NO_ROWS, NO_VALUES = np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 
 def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
@@ -139,7 +136,6 @@ class CECPlus(MemoryAgent):
         skip_worthless: whether rows of the lowest value are ignored: true or false
         detour_cost: what distance takes from a value; null: greedy is the nearest row
         stitching: whether steps take over what neighbours of the next state promise
-        correction: the share by which a followed row's value moves to what it led to
         measure_keys: whether dimensions that tell nothing are ignored: true or false
         planning: how much the steps grow between sweeps of values over the memory (0: none)
         discovery: whether rare places are sought while nothing was found: true or false
@@ -179,7 +175,6 @@ class CECPlus(MemoryAgent):
         skip_worthless: bool = True,
         detour_cost: Annotated[float, Range(0, tune=(0, 5))] | None = 1.3,
         stitching: bool = True,
-        correction: Annotated[float, Range(0, 1, tune=(0, 1))] = 0.3,
         measure_keys: bool = True,
         planning: Annotated[float, Range(0, tune=(0, 1))] = 0.25,
         discovery: bool = True,
@@ -228,7 +223,7 @@ class CECPlus(MemoryAgent):
         return Notes(
             uniforms=2 + size + (self.hold > 1),
             normals=size if self._adds_noise else 0,
-            trace=5,
+            trace=4,
             numbers=3,
         )
 
@@ -426,7 +421,7 @@ class CECPlus(MemoryAgent):
         return np.where(normalizer.ignored, 0.0, keys)
 
     def learn_from(self, experience: Experience) -> Learned:
-        """Values backwards, as in CEC; corrections and writes are checked before either is made."""
+        """Values backwards, as in CEC, but with what the best neighbour of a state promises."""
         memory = self.memory
         if not experience.decided:
             last = experience.last_key
@@ -437,31 +432,30 @@ class CECPlus(MemoryAgent):
         if self._map is not None:
             return self._learn_ways(self._map, experience)
         rewards = self._extended(experience.rewards, experience.terminated)
-        rows, row_values = NO_ROWS, NO_VALUES
-        if experience.decided:
-            # not in the kernel, where it takes seconds to compile
-            met, places = np.unique(experience.trace[:, FOLLOWED : BEST + 1], return_inverse=True)
-            returns, steps, corrected, met_values = plan_update(
-                rewards, self.gamma, self.stitching, self.correction, experience.terminated,
-                experience.trace, experience.numbers, met, places.reshape(-1, 2),
-                memory.value_array, memory.written_array, self._value_range[0],
-            )  # fmt: skip
-            rows, row_values = met[corrected], met_values[corrected]
-        else:
-            returns = super().plain_returns(rewards, terminated=True)
-            steps = np.arange(len(rewards))[::-1]
+        returns = back_up(rewards, self.gamma, self._promises(experience))
         check_returns(returns, rewards)
-        check_corrections(rows, row_values)
         columns = transition_columns(led_to(experience), experience.actions, rewards)
         self._floor = min(self._floor, float(returns.min()))
-        memory.set_values(rows, row_values)
         if experience.decided and self.planning:
             self._note_outcomes(experience, columns)
-        chosen = {name: columns[name][steps] for name in memory.column_arrays}
-        _, outcomes = memory.write_many(experience.keys[steps], returns[steps], **chosen)
-        self._plan()
+        # backwards, as the values were computed
+        chosen: dict[str, Any] = {name: columns[name][::-1] for name in memory.column_arrays}
+        _, outcomes = memory.write_many(experience.keys[::-1], returns[::-1], **chosen)
+        self._plan(experience.keys[0])
         self._look_for_goals()
-        return Learned(outcomes, len(rewards) - len(steps))
+        return Learned(outcomes)
+
+    def _promises(self, experience: Experience) -> Floats:
+        """What the best neighbour of each state was worth there, -inf where there was none."""
+        promises = np.full(len(experience.rewards), -math.inf)
+        if self.stitching and experience.decided:
+            best, memory = experience.trace[:, BEST], self.memory
+            # with several environments, another one may have replaced the row since
+            same = (best >= 0) & (memory.written_array[best] <= experience.trace[:, SEEN])
+            lowest, closeness = self._value_range[0], experience.numbers[same, CLOSENESS]
+            known = memory.value_array[best[same]].astype(np.float64)
+            promises[same] = lowest + (known - lowest) * closeness
+        return promises
 
     def _look_for_goals(self) -> None:
         """From the day on that goals are found in observations, ways to them are planned."""
@@ -523,7 +517,7 @@ class CECPlus(MemoryAgent):
         radius = float(rule["radius"]) * HERE
         return planning.Rule(self.gamma, radius, float(rule["fading"]), float(rule["lowest"]))
 
-    def _plan(self) -> None:
+    def _plan(self, start: npt.NDArray[np.float32]) -> None:
         """Sweep the values when the steps have grown enough; look for a target before success."""
         memory, now = self.memory, self.num_timesteps
         if now < self._next_plan or self.gamma == 1:
@@ -537,13 +531,14 @@ class CECPlus(MemoryAgent):
         elif self.discovery and now >= SEEK_AFTER and not self._has_found:
             self._next_plan = now + len(memory) // 20
             rng = generator(self.seed, Stream.TARGET, 0, now)
-            lures = discovery.lures(memory, rare_row(memory.keys, rng), rule)
+            lures = discovery.lures(memory, start, rule, rng)
             memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
 
     def call_rare_kernels(self) -> None:
         if self._transition_columns() and self.gamma < 1:
             planning.swept_values(self.memory, self.planning_rule())
-            discovery.lures(self.memory, 0, self.planning_rule())
+            start, rng = self.memory.keys[0], np.random.default_rng(0)
+            discovery.lures(self.memory, start, self.planning_rule(), rng)
             call_goal_kernels(self.memory)
 
     @property

@@ -43,9 +43,9 @@ STILL = 0.1  # thresholds; a shorter step is none
 FAR = 64  # rows that are asked when no neighbour knows anything
 
 # Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
-# stands (within the threshold), the best row close by, whether the first is the row in whose place
-# this step would be written, and the memory's clock at the decision. -1: no row.
-FOLLOWED, BEST, REPEATED, SEEN = range(1, 5)
+# stands (within the threshold), the best row close by, and the memory's clock at the decision.
+# -1: no row.
+FOLLOWED, BEST, SEEN = range(1, 4)
 CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
 
 RULE = np.dtype(
@@ -115,7 +115,7 @@ def select_actions(
             return lane
         for i in range(len(key)):
             place[i] = key[i] * mask[i]
-        notes[FOLLOWED], notes[BEST], notes[REPEATED], notes[SEEN] = -1, -1, 0, rule.clock
+        notes[FOLLOWED], notes[BEST], notes[SEEN] = -1, -1, rule.clock
         if state[lane, HELD] > 0 and is_stuck(key, lane_keys[lane, step - 1], rule.threshold):
             state[lane, HELD] = 0
         if state[lane, HELD] > 0:
@@ -135,7 +135,6 @@ def select_actions(
             note_distance(tree, place, found, squared, step + state[lane, NUMBER], noted)
         else:
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
-        nearest = rows[0]
         count = weigh(values, rows, squared, found, rule, scores)
         note_best(rows, squared, scores, count, rule, notes, noted)
         if rule.seeks and notes[BEST] >= 0 and values[notes[BEST]] >= TARGET:
@@ -161,7 +160,7 @@ def select_actions(
         notes[CHOICE] = MEMORY
         # what its action does elsewhere says nothing about where the row stands
         if squared[chosen] <= rule.threshold**2:
-            notes[FOLLOWED], notes[REPEATED] = row, row == nearest
+            notes[FOLLOWED] = row
     return -1
 
 
@@ -261,89 +260,17 @@ def greedy_actions(
 
 
 @compiled()
-def back_up(
-    rewards: Floats,
-    gamma: float,
-    stitching: bool,
-    correction: float,
-    places: Ints,
-    in_place: npt.NDArray[np.bool_],
-    closeness: Floats,
-    values: npt.NDArray[np.float32],
-    lowest: float,
-) -> Floats:
-    """The value of each step, backwards; corrects `values`, which are a copy.
+def back_up(rewards: Floats, gamma: float, promises: Floats) -> Floats:
+    """The value of each step, backwards: v_t = r_t + gamma max(v_{t+1}, promises[t + 1]).
 
-    v_t = r_t + gamma v_{t+1} is the paper's. `stitching` puts in place of v_{t+1} what the best
-    neighbour of the next state promises, if that is more. `correction` moves the value of a row
-    whose action was taken by that share towards r_t + gamma times the better of the two: up if it
-    led to more than it promised, down if to less. `places` says where in `values` the row that a
-    step followed and the best row near it are; those that are not `in_place` do not count.
+    `promises` tells what the best neighbour of each state is worth there, -inf where there is none.
+    Without any, the values are those of the paper.
     """
     returns = np.empty(len(rewards))
     value = 0.0
     for t in range(len(rewards) - 1, -1, -1):
-        promise = value
-        if t + 1 < len(rewards) and in_place[t + 1, 1]:
-            known = np.float64(values[places[t + 1, 1]])
-            promise = max(promise, lowest + (known - lowest) * closeness[t + 1])
-        value = rewards[t] + gamma * (promise if stitching else value)
+        if t + 1 < len(rewards):
+            value = max(value, promises[t + 1])
+        value = rewards[t] + gamma * value
         returns[t] = value
-        if correction > 0.0 and in_place[t, 0]:
-            followed = places[t, 0]
-            kept = rewards[t] + gamma * promise
-            values[followed] += np.float32(correction * (kept - np.float64(values[followed])))
     return returns
-
-
-@compiled()
-def plan_update(
-    rewards: Floats,
-    gamma: float,
-    stitching: bool,
-    correction: float,
-    terminated: bool,
-    trace: Ints,
-    numbers: Floats,
-    met: Ints,
-    places: Ints,
-    values: npt.NDArray[np.float32],
-    written: Ints,
-    lowest: float,
-) -> tuple[Floats, Ints, npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
-    """What an episode changes; nothing is changed yet.
-
-    The backward pass reads values that it has just corrected, so it works on a copy of the values
-    of the rows that the episode met, at the positions `places`. With several environments, another
-    one may have replaced a row since a step was decided: then it is not the row that was followed.
-
-    Returns the value of each step, the steps to write, last one first, which of the rows met are
-    corrected, and the values of the rows met.
-    """
-    n = len(rewards)
-    in_place = np.empty((n, 2), np.bool_)
-    for t in range(n):
-        for j in range(2):
-            row = trace[t, FOLLOWED + j]
-            in_place[t, j] = row >= 0 and written[row] <= trace[t, SEEN]
-    if not terminated and n > 0:
-        in_place[n - 1, 0] = False  # nobody knows what the last step led to
-    copied = np.empty(len(met), np.float32)
-    for i in range(len(met)):
-        copied[i] = values[met[i]] if met[i] >= 0 else np.float32(0.0)
-    closeness = numbers[:, CLOSENESS]
-    returns = back_up(
-        rewards, gamma, stitching, correction, places, in_place, closeness, copied, lowest
-    )
-    corrected = np.zeros(len(met), np.bool_)
-    fresh = np.empty(n, np.int64)
-    n_fresh = 0
-    for t in range(n - 1, -1, -1):
-        followed = correction > 0.0 and in_place[t, 0]
-        if followed:
-            corrected[places[t, 0]] = True
-        # a repeated step is no news, unless its row has been replaced since
-        if not (followed and trace[t, REPEATED] > 0):
-            fresh[n_fresh] = t
-            n_fresh += 1
-    return returns, fresh[:n_fresh], corrected, copied

@@ -1,17 +1,22 @@
 """Where to go while nothing has been found: to a rarely visited place, over stored transitions.
 
-Keys are counted in cells, one standard deviation wide. A row in a cell with few rows becomes the
-target; the lure of every other row falls with the number of steps from it to the target.
+Keys are counted in cells, one standard deviation wide. Of some rows in cells with few rows, the one
+that takes the most steps to reach from the start becomes the target; the lure of every other row
+falls with the number of steps from it to the target.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.agents.planning import Rule, linked_rows, sweep
+from scrubjay.agents.planning import PASSES, Rule, linked_rows, sweep
+from scrubjay.compiled import compiled
 from scrubjay.memory import EpisodicMemory
+
+Floats = npt.NDArray[np.float64]
 
 TARGET = 2.0  # the lure of a target, where exploring begins; the value of a goal is 1
 CONNECTED = 0.25  # the share of rows that must know a way to it
+CANDIDATES = 8  # rows in rare places, of which the one farthest away is the target
 CELL_HASH = 0x9E3779B97F4A7C15  # its powers, modulo 2 to the 64, turn a cell into one number
 
 
@@ -33,16 +38,63 @@ def rare_row(keys: npt.NDArray[np.float32], rng: np.random.Generator) -> int:
     return int(rng.choice(len(keys), p=weights / weights.sum()))
 
 
-def lures(memory: EpisodicMemory, target: int, rule: Rule) -> npt.NDArray[np.float32]:
-    """How soon each row leads to the target: 1 at the target, 0 where no way is known.
+def far_row(keys: npt.NDArray[np.float32], reached: Floats, rng: np.random.Generator) -> int:
+    """Of some rows in rarely visited places the one that takes the most steps to reach.
+
+    Args:
+        keys: The keys of all rows.
+        reached: gamma to the number of steps to each row, 0 where no way is known.
+        rng: Draws the rows.
+    """
+    drawn = [rare_row(keys, rng) for _ in range(CANDIDATES)]
+    known = [row for row in drawn if reached[row] > 0]
+    return min(known, key=lambda row: float(reached[row]), default=drawn[0])
+
+
+def lures(
+    memory: EpisodicMemory, start: npt.NDArray[np.float32], rule: Rule, rng: np.random.Generator
+) -> npt.NDArray[np.float32]:
+    """How soon each row leads to a target: 1 at the target, 0 where no way is known.
 
     All are 0 if only few rows know a way. In many dimensions hardly any two episodes meet: then the
     way back is a single episode that would have to be repeated, and going there is no exploration.
+
+    Args:
+        memory: The memory, with the columns of `planning.columns`.
+        start: The key of a state in which episodes begin.
+        rule: How values follow from each other.
+        rng: Draws the target.
     """
     rows, near = linked_rows(memory, rule)
+    first, _ = memory.nearest(start)
+    target = far_row(memory.keys, reach(rows, near, int(first), rule.gamma), rng)
     values = np.zeros(len(memory), np.float32)
     values[target] = TARGET
     rows[target] = -1
-    rewards = np.zeros(len(memory))
-    sweep(values, rewards, rows, near, rule.gamma, 0.0, 0.0)
+    sweep(values, np.zeros(len(memory)), rows, near, rule.gamma, 0.0, 0.0)
     return values if (values > 0).mean() >= CONNECTED else np.zeros_like(values)
+
+
+@compiled()
+def reach(links: npt.NDArray[np.int64], near: Floats, start: int, gamma: float) -> Floats:
+    """How soon each row is reached from one of them: gamma to the number of steps, 0 if never.
+
+    Episodes are written from their end, so a pass from the last row to the first goes along them.
+    """
+    reached = np.zeros(len(links))
+    reached[start] = 1.0
+    for _ in range(PASSES):
+        changed = False
+        for i in range(len(links) - 1, -1, -1):
+            if reached[i] == 0.0:
+                continue
+            for j in range(links.shape[1]):
+                if links[i, j] < 0:
+                    break
+                value = gamma * reached[i] * near[i, j]
+                if value > reached[links[i, j]]:
+                    reached[links[i, j]] = value
+                    changed = True
+        if not changed:
+            break
+    return reached

@@ -166,7 +166,6 @@ NEUTRAL: Mapping[str, Any] = {
     "skip_worthless": False,
     "detour_cost": None,
     "stitching": False,
-    "correction": 0.0,
     "temperature_unit": "return",
     "timeouts": "end",
     "measure_keys": False,
@@ -176,12 +175,15 @@ NEUTRAL: Mapping[str, Any] = {
 }
 
 
+REMOVED = ("correction",)  # settings of earlier versions that no method has any more
+
+
 def upgraded(name: str, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The method and settings of today for those of a file or run folder of an older version.
 
     In 0.1.0 `CECPlus` was `CEC` with other settings, so a `cec` with such settings is a `cec-plus`.
     """
-    config = dict(config)
+    config = {key: value for key, value in config.items() if key not in REMOVED}
     if name not in ("cec", "cec-stale"):
         return name, config
     used = [key for key, value in NEUTRAL.items() if config.get(key, value) != value]

@@ -17,6 +17,7 @@ LAGS = (1, 2, 3)
 FEWEST = 500  # pairs of steps on which dimensions are judged
 MOST = 1500  # steps that are compared with each other
 APART = 10  # steps
+DISTINCT = 0.5  # share of the steps with a number of its own, of a sensor of noise
 SIGNIFICANT = 5.0  # standard errors of a correlation that is no chance, among hundreds of them
 
 
@@ -54,12 +55,20 @@ def noise_dimensions(episodes: list[tuple[Array, Array]]) -> npt.NDArray[np.bool
     levels = [standardised(keys, whole) for keys, _ in episodes]
     size = np.abs(np.concatenate(levels))
     sizes = [standardised(np.abs(level), size) for level in levels]
-    noise = moving.copy()
+    # a sensor of noise hardly ever shows a number twice, a contact or a one-hot place often does
+    noise = moving & (distinct(whole) > DISTINCT * len(whole))
     for series in (levels, sizes):
         for lag in LAGS:
             noise &= ~correlated([(keys[:-lag], keys[lag:]) for keys in series])
     noise &= ~explained(levels, sizes, [actions for _, actions in episodes])
     return noise if (noise != moving).any() else np.zeros_like(noise)
+
+
+def distinct(keys: Array) -> Array:
+    """How many different numbers each dimension has."""
+    ordered = np.sort(keys, axis=0)
+    found: Array = 1 + (np.diff(ordered, axis=0) > 0).sum(axis=0)
+    return found
 
 
 def explained(

@@ -2,7 +2,7 @@
 
 A row keeps the reward of its step and the key that it led to, the last time that it was followed.
 It is worth at least what the best of the rows around that key promises, less what the distance to
-it costs. Sweeping only raises values; what lowers them is following them (`correction`).
+it costs.
 """
 
 import math

@@ -21,20 +21,6 @@ def check_returns(returns: Floats, rewards: Floats) -> None:
         )
 
 
-def check_corrections(rows: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> None:
-    """Refuse corrected values that are not finite, before anything is written.
-
-    Raises:
-        ValueError: With the first such row.
-    """
-    if not np.isfinite(values).all():
-        row = int(rows[~np.isfinite(values)][0])
-        raise ValueError(
-            f"expected corrected values that float32 can hold, got infinity for row {row}; "
-            "scale the rewards"
-        )
-
-
 def timeout_value(rewards: Floats, gamma: float) -> float:
     """What would come after a time-out if all went on as in the last tenth of the episode."""
     last = rewards[-max(1, len(rewards) // 10) :]

@@ -51,7 +51,6 @@ ARMS = (
     Arm("worthless rows count", {"skip_worthless": False}),
     Arm("nearest, not best", {"detour_cost": None}),
     Arm("no stitching", {"stitching": False}),
-    Arm("no correction", {"correction": 0.0}),
     Arm("all dimensions count", {"measure_keys": False}),
     Arm("no goal planning", {"goal_planning": False}, tasks=WITH_GOALS),
     Arm("no planning", {"planning": 0.0}),

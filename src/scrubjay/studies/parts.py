@@ -47,10 +47,14 @@ def planning_rows(steps: int) -> list[Row]:
 
 def discovery_rows(steps: int) -> list[Row]:
     """The rows of an agent that has found nothing yet, and their lures."""
-    agent = CECPlus(gymnasium.make("scrubjay/PointTMaze-v0", depth=20), seed=0).learn(steps)
-    memory = agent.memory
-    target = discovery.rare_row(memory.keys, np.random.default_rng(0))
-    return _points(PANELS[2], agent, discovery.lures(memory, target, agent.planning_rule()))
+    env = gymnasium.make("scrubjay/PointTMaze-v0", depth=20)
+    agent = CECPlus(env, seed=0).learn(steps)
+    rng, start = (
+        np.random.default_rng(0),
+        agent.embedding.embed_batch(env.reset(seed=0)[0][None])[0],
+    )
+    lures = discovery.lures(agent.memory, start, agent.planning_rule(), rng)
+    return _points(PANELS[2], agent, lures)
 
 
 def _points(panel: str, agent: CECPlus, values: Any) -> list[Row]:
@@ -91,5 +95,5 @@ CAPTION = (
     "Rows of real memories, each at its position in the maze. Left and middle: Point4Rooms with "
     "one goal (star), an agent without planning, before and after one sweep over its stored "
     "transitions: rows from which no episode reached the goal learn their value from others. "
-    "Right: a T maze whose goal was not found yet; the lure falls with the steps to a rare row."
+    "Right: a T maze whose goal was not found yet; the lure falls with the steps to a far row."
 )
