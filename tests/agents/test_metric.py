@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scrubjay import CECPlus
-from scrubjay.agents.metric import median_step, noise_dimensions
+from scrubjay.agents.metric import intrinsic_dimensions, median_step, noise_dimensions
 
 
 def walk(rng, n=1200):
@@ -56,6 +56,27 @@ def test_jitter_is_no_step():
     assert median_step([keys]) == pytest.approx(1.5)
     assert median_step([keys[:3]]) == pytest.approx(1e-9)  # if nothing else ever moves
     assert median_step([keys[:1]]) == 1.0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_intrinsic_dimensions_are_those_of_what_keys_show(dim):
+    rng = np.random.default_rng(dim)
+    shown = rng.uniform(size=(2000, dim)) @ rng.standard_normal((dim, 30))
+    assert intrinsic_dimensions(np.sin(shown)) == pytest.approx(dim, rel=0.1)
+
+
+def test_without_different_keys_all_dimensions_count():
+    assert intrinsic_dimensions(np.ones((100, 4))) == 4
+    assert intrinsic_dimensions(np.eye(4)) == 4
+
+
+def test_the_dimensions_of_images_are_measured_and_kept(tmp_path):
+    env = gymnasium.make("scrubjay/PointUMaze-v0", pixels=24)
+    agent = CECPlus(env, seed=1).learn(1500)
+    agent.save(tmp_path / "agent.scrub")
+    loaded = CECPlus.load(tmp_path / "agent.scrub")
+    assert 1 < agent._dimensions < 6
+    assert loaded._dimensions == agent._dimensions
 
 
 def test_sensors_of_noise_change_nothing():

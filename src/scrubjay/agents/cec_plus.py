@@ -61,6 +61,7 @@ from scrubjay.agents.goals import (
     write_ways,
 )
 from scrubjay.agents.metric import (
+    intrinsic_dimensions,
     last_normalizer,
     median_step,
     noise_dimensions,
@@ -150,6 +151,7 @@ class CECPlus(MemoryAgent):
     name = "cec-plus"
     periodic: tuple[int, ...]
     _floor = math.inf  # the lowest value ever
+    _intrinsic: float | None = None  # dimensions of the keys of images
     _map: GoalMap | None = None
     _looks_for_goals = True
 
@@ -340,8 +342,10 @@ class CECPlus(MemoryAgent):
         return np.array([tuple(fields[name] for name in RULE.names or ())], RULE)
 
     @property
-    def _dimensions(self) -> int:
-        """The dimensions of a key that count."""
+    def _dimensions(self) -> float:
+        """The dimensions of a key that count; the pixels of an image vary together."""
+        if self._intrinsic is not None:
+            return self._intrinsic
         normalizer = last_normalizer(self.embedding)
         ignored = 0 if normalizer is None else int(normalizer.ignored.sum())
         n_goal = 0 if self._map is None else len(self._map.goals.desired)
@@ -405,6 +409,8 @@ class CECPlus(MemoryAgent):
             normalizer.ignore(self._useless(episodes))
         keys = [self._measured(with_last(each)) * self._mask for each in episodes]
         self.memory.distance_threshold = median_step(keys) / 2
+        if reduction(self.observation_space):
+            self._intrinsic = intrinsic_dimensions(np.concatenate(keys))
 
     def _useless(self, episodes: list[Experience]) -> npt.NDArray[np.bool_]:
         """The dimensions of keys that are noise; those of goals never are."""
@@ -583,6 +589,7 @@ class CECPlus(MemoryAgent):
             "next_plan": self._next_plan,
             "lowest_value": None if math.isinf(self._floor) else self._floor,
             "next_look": self._next_look,
+            "intrinsic_dimensions": self._intrinsic,
             "goals": None if self._map is None else self._map.state(),
         }
 
@@ -592,6 +599,7 @@ class CECPlus(MemoryAgent):
         lowest = counters.get("lowest_value")
         self._floor = math.inf if lowest is None else float(lowest)
         self._next_look = int(counters.get("next_look", 0))
+        self._intrinsic = counters.get("intrinsic_dimensions")
         if self._plans_goals and (goals := counters.get("goals")):
             self._map = GoalMap.from_state(goals)
             self.memories = self.make_memories()

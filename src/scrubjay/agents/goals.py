@@ -2,9 +2,10 @@
 
 Where observations tell which goal is desired, rows are stored without it: their keys are those of
 the state alone, and each keeps the key that it led to, which tells the goal that was achieved
-there. For a desired goal, the rows that achieve it are worth 1, and the others what the best of the
-rows around the key that they led to are worth, discounted. So whatever was seen on the way to one
-goal serves all others, and no goal has to be reached twice.
+there. For a desired goal, the rows that reach its middle are worth 1, those that reach its rim a
+little less, and the others what the best of the rows around the key that they led to are worth,
+discounted. So whatever was seen on the way to one goal serves all others, and no goal has to be
+reached twice.
 
 Observations without named goals may have some all the same: numbers that stay the same within an
 episode, and that others come close to at every success (`goals_in`).
@@ -39,6 +40,7 @@ Rewards = Callable[[Floats, Floats], Floats]
 LINKS = 8  # rows around the key that a row led to
 KEPT_PLANS = 64
 FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
+RIM = 5.0  # steps that the rim of a goal is farther away than its middle, which is hardly missed
 CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
 EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
 AGREED = 0.8  # share of the steps to within that distance of a goal that were paid
@@ -289,16 +291,19 @@ class GoalMap:
                 nearest or one in a rarely visited place; without it always the former.
 
         Returns:
-            Its value, 1 where the goal is achieved. Where no row achieves it, those that come
-            nearest are worth `TARGET`, which is more.
+            Its value, 1 where the middle of the goal is reached. Where no row achieves the goal,
+            those that come nearest are worth `TARGET`, which is more.
         """
         links, near = self._linked(memory, fading)
         achieved = self.achieved(memory.columns["next"])
         hits = self.achieves(achieved, goal)
-        worth = 1.0
-        if not hits.any():
-            worth, hits = TARGET, _targets(memory, np.linalg.norm(achieved - goal, axis=1), rng)
-        values = np.where(hits, np.float32(worth), np.float32(0.0))
+        apart = np.linalg.norm(achieved - goal, axis=1)
+        values = np.zeros(len(memory), np.float32)
+        if hits.any():
+            values[hits] = gamma ** (RIM * apart[hits] / max(apart[hits].max(), 1e-300))
+        else:
+            hits = _targets(memory, apart, rng)
+            values[hits] = TARGET
         mine = np.where(hits[:, None], -1, links)
         sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
         return values

@@ -34,6 +34,36 @@ def median_step(episodes: list[Array]) -> float:
     return 1.0
 
 
+def intrinsic_dimensions(keys: Array) -> float:
+    """How many numbers would tell keys apart, estimated from the two nearest neighbours of each.
+
+    n / sum(log(r2 / r1)) with the distances r1 and r2 (TwoNN: Facco and others, 2017). Keys of
+    images have far more dimensions than what they show.
+
+    Args:
+        keys: (n, D): the keys, in the order of time.
+
+    Returns:
+        The estimate, at most D; D if there are too few different keys.
+    """
+    some = keys[:: 1 + len(keys) // MOST].astype(np.float64)
+    if len(some) <= 2 * APART + 2:
+        return float(keys.shape[1])
+    nearest, second = np.partition(squared_distances(some), 1, axis=1)[:, :2].T
+    differ = nearest > 1e-12 * second
+    total = 0.5 * np.log(second[differ] / nearest[differ]).sum()
+    return float(min(keys.shape[1], differ.sum() / total)) if total > 0 else float(keys.shape[1])
+
+
+def squared_distances(keys: Array) -> Array:
+    """The squared distances of all pairs of keys, infinite for those close in time."""
+    squares = (keys**2).sum(axis=1)
+    distances: Array = np.maximum(squares[:, None] + squares - 2 * keys @ keys.T, 0.0)
+    times = np.arange(len(keys))
+    distances[np.abs(times[:, None] - times) < APART] = np.inf
+    return distances
+
+
 def noise_dimensions(episodes: list[tuple[Array, Array]]) -> npt.NDArray[np.bool_]:
     """The dimensions of keys that are white noise, a mask.
 
@@ -114,11 +144,7 @@ def prediction_error(known: Array, unknown: Array, n_neighbors: int = 5) -> floa
 
     Steps close in time are no evidence for each other and are left out.
     """
-    squares = (known**2).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * known @ known.T
-    times = np.arange(len(known))
-    distances[np.abs(times[:, None] - times) < APART] = np.inf
-    nearest = np.argpartition(distances, n_neighbors, axis=1)[:, :n_neighbors]
+    nearest = np.argpartition(squared_distances(known), n_neighbors, axis=1)[:, :n_neighbors]
     return float(((unknown - unknown[nearest].mean(axis=1)) ** 2).mean())
 
 
