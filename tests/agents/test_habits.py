@@ -117,7 +117,10 @@ def test_images_as_keys_are_worth_a_warning():
 def test_an_attribute_that_no_agent_has():
     agent = CEC(Corridor(), seed=1)
     assert not hasattr(agent, "replay_buffer")
-    with pytest.raises(AttributeError, match="CEC has no nonsense"):
+    assert "replay_buffer" not in dir(agent)
+    with pytest.raises(AttributeError, match=r"CEC has no replay_buffer: use agent\.memory"):
+        agent.replay_buffer  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         agent.nonsense  # noqa: B018
     assert pickle.loads(pickle.dumps(agent.config())) == agent.config()
 

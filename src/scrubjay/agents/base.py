@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import gymnasium
 import numpy as np
@@ -25,10 +25,10 @@ from scrubjay.agents.explanation import Explained
 from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
 from scrubjay.agents.habits import (
     ARGUMENTS,
+    WithoutNetwork,
     check_conveniences,
     check_names,
     chosen_seed,
-    missing_attribute,
     warn_of_images,
     warn_of_size,
     with_conveniences,
@@ -84,7 +84,7 @@ class Boundary(NamedTuple):
     embedding: Arrays
 
 
-class MemoryAgent(CollectingAgent, Explained, ABC):
+class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
     """An agent that acts from episodic memory. A method says how it decides and how it learns.
 
     A method's constructor has its settings as keyword arguments, with their ranges, and calls
@@ -114,10 +114,12 @@ class MemoryAgent(CollectingAgent, Explained, ABC):
     verbose: int = 0
     tensorboard_log: Folder | None = None
     device: str = "auto"
+    _kernel: Any = None  # the machine code of a decision, for methods that look it up only once
 
-    def __getattr__(self, name: str) -> Any:
-        """Called for attributes that it does not have: settings are always there."""
-        raise missing_attribute(self, name)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Settings are always there."""
 
     _classes: ClassVar[dict[str, type["MemoryAgent"]]] = {}
 
@@ -317,7 +319,7 @@ class MemoryAgent(CollectingAgent, Explained, ABC):
     # -- the memory ----------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without `_kernel`, the machine code of a decision, which cannot be pickled."""
+        """Without `_kernel`, which cannot be pickled."""
         return {name: value for name, value in self.__dict__.items() if name != "_kernel"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

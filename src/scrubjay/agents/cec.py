@@ -9,7 +9,6 @@ a higher return replaces a lower one (Eqs. 3 and 4). No network, no gradient.
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import gymnasium
@@ -37,6 +36,7 @@ from scrubjay.agents.sampling import (
     copy_action,
     room_for,
     sample_softmax,
+    split_room,
     store_key,
     write_noisy_action,
     write_uniform_action,
@@ -55,7 +55,7 @@ from scrubjay.embedding import (
     SelectKeys,
 )
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
 from scrubjay.memory.writing import discounted_returns
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
@@ -76,9 +76,6 @@ def select_actions(
     uniform: bool,
     bounds: npt.NDArray[np.float32],
     discrete: bool,
-    rows: npt.NDArray[np.int64],
-    squared: Floats,
-    scores: Floats,
     lane_keys: npt.NDArray[np.float32],
     lane_actions: npt.NDArray[np.float32],
     numbers: Floats,
@@ -86,13 +83,14 @@ def select_actions(
     draws: Floats,
     state: npt.NDArray[np.int64],
     scales: Floats,
+    room: Floats,
     keys: Floats,
     epsilon: float,
 ) -> int:
     """Algorithm 1, SELECT ACTION, for all lanes: k, n*d, tau and sigma are the paper's.
 
-    Arrays come one by one, because a tuple of them costs a caller in Python 2.5 us; `rows`,
-    `squared` and `scores` have room for k numbers. Returns the lane whose key is not finite, or -1.
+    Arrays come one by one, because a tuple of them costs a caller in Python 2.5 us. Returns the
+    lane whose key is not finite, or -1.
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
     n_actions = bounds.shape[1]
@@ -105,8 +103,9 @@ def select_actions(
             return lane
         uniforms = draws[lane, step % BLOCK]
         explore = uniforms[0] < epsilon * scales[lane]
+        places, distances, rows, squared, scores = split_room(room[lane], n_neighbors)
         # the k nearest, of those the ones within n * d
-        found = find_neighbors(tree, key, n_neighbors, radius, rows, squared)
+        found = search(tree, key, n_neighbors, radius, rows, squared, places, distances)
         note_distance(tree, key, found, squared, step + state[lane, NUMBER], numbers[lane, step])
         at_random = explore and uniform
         if found == 0 or at_random:
@@ -206,7 +205,8 @@ class CEC(MemoryAgent):
     def notes(self) -> Notes:
         """Uniform numbers for epsilon, the softmax and each part of the action; normal ones."""
         noisy = self.exploration == "noise" and not self.codec.discrete
-        return Notes(uniforms=2 + self.codec.size, normals=self.codec.size if noisy else 0)
+        size = self.codec.size
+        return Notes(2 + size, size if noisy else 0, room=room_for(self.n_neighbors))
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory, whose column `action` holds what was done."""
@@ -223,15 +223,13 @@ class CEC(MemoryAgent):
     def memory_changed(self) -> None:
         """Collect the arrays and settings that every decision needs."""
         memory, codec = self.memory, self.codec
-        self._kernel = without_dispatch(select_actions)
         self._tree = tuple(memory.tree.arrays)
         self._actions = memory.column_arrays["action"]
         uniform = self.exploration == "uniform" or codec.discrete
-        self._shared = (
+        self._arguments = (
             *self._tree, memory.value_array, self._actions, self.n_neighbors, self.radius,
             self.temperature, self.noise_std, uniform, codec.bounds, codec.discrete,
         )  # fmt: skip
-        self._arguments = (*self._shared, *room_for(self.n_neighbors))
 
     @property
     def radius(self) -> float:
@@ -241,10 +239,12 @@ class CEC(MemoryAgent):
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         """Algorithm 1, SELECT ACTION."""
         epsilon = self.epsilon(self.num_timesteps)
+        if self._kernel is None:
+            given = *self._arguments, *lanes, keys, epsilon
+            self._kernel = without_dispatch(select_actions, *given)
         if len(keys) < 2 * LANES_PER_THREAD:
             return self._kernel(*self._arguments, *lanes, keys, epsilon)  # type: ignore[no-any-return]
-        scratch = partial(room_for, self.n_neighbors)
-        return decide_together(self._kernel, self._shared, scratch, lanes, keys, epsilon)
+        return decide_together(self._kernel, self._arguments, lanes, keys, epsilon)
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the closest rows."""

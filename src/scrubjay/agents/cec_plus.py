@@ -81,10 +81,11 @@ from scrubjay.agents.recorder import (
     Notes,
 )
 from scrubjay.agents.returns import check_returns, timeout_value
-from scrubjay.agents.sampling import duration
+from scrubjay.agents.sampling import duration, room_for
 from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
+from scrubjay.compiled import without_dispatch
 from scrubjay.embedding import (
     Chain,
     Downsample,
@@ -227,6 +228,7 @@ class CECPlus(MemoryAgent):
             normals=size if self._adds_noise else 0,
             trace=4,
             numbers=3,
+            room=self.embedding.key_dim + room_for(self.n_neighbors),
         )
 
     @property
@@ -357,7 +359,10 @@ class CECPlus(MemoryAgent):
             if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
                 return self._decide_apart(self._map, lanes, keys, epsilon)
             given = self._with_values(self._aim(self._map, lanes, keys), self._rules)
-        return select_actions(*given, self.codec.bounds, *lanes, keys, epsilon)  # type: ignore[no-any-return]
+        given = *given, self.codec.bounds, *lanes, keys, epsilon
+        if self._kernel is None:
+            self._kernel = without_dispatch(select_actions, *given)
+        return self._kernel(*given)  # type: ignore[no-any-return]
 
     def _aim(self, known: GoalMap, lanes: Lanes, keys: Floats) -> npt.NDArray[np.float32]:
         """The values of rows for each lane, planned again for a new goal or episode."""

@@ -24,13 +24,14 @@ from scrubjay.agents.sampling import (
     copy_action,
     duration,
     sample_softmax,
+    split_room,
     store_key,
     write_noisy_action,
     write_uniform_action,
 )
 from scrubjay.agents.scale_check import note_distance
-from scrubjay.compiled import compiled
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+from scrubjay.compiled import UNCOUNTED, compiled
+from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
 
 Ints = npt.NDArray[np.int64]
 
@@ -74,7 +75,7 @@ RULE = np.dtype(
 # ---------------------------------------------------------------- deciding
 
 
-@compiled()
+@compiled(**UNCOUNTED)
 def select_actions(
     tree_keys: npt.NDArray[np.float32],
     nodes: npt.NDArray[np.int32],
@@ -92,6 +93,7 @@ def select_actions(
     draws: Floats,
     state: Ints,
     scales: Floats,
+    room: Floats,
     keys: Floats,
     epsilon: float,
 ) -> int:
@@ -101,9 +103,7 @@ def select_actions(
     `mask` is 0 for the dimensions of keys that tell the goal, which the memory does not have.
     """
     tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
-    n_neighbors = rule.n_neighbors
-    rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
-    scores, place = np.empty(n_neighbors, np.float64), np.empty(keys.shape[1], np.float32)
+    n_neighbors, key_dim = rule.n_neighbors, keys.shape[1]
     for lane in range(len(keys)):
         if state[lane, DECIDES] == 0:
             continue
@@ -113,7 +113,9 @@ def select_actions(
         notes, noted = trace[lane, step], numbers[lane, step]
         if not store_key(keys[lane], key):
             return lane
-        for i in range(len(key)):
+        places, distances, rows, squared, scores = split_room(room[lane, key_dim:], n_neighbors)
+        place = room[lane, :key_dim].view(np.float32)[:key_dim]
+        for i in range(key_dim):
             place[i] = key[i] * mask[i]
         notes[FOLLOWED], notes[BEST], notes[SEEN] = -1, -1, rule.clock
         if state[lane, HELD] > 0 and is_stuck(key, lane_keys[lane, step - 1], rule.threshold):
@@ -131,7 +133,7 @@ def select_actions(
         if rule.knows:
             # a random step follows no one: only what is promised here matters
             radius = rule.radius * HERE if at_random else rule.radius
-            found = find_neighbors(tree, place, n_neighbors, radius, rows, squared)
+            found = search(tree, place, n_neighbors, radius, rows, squared, places, distances)
             note_distance(tree, place, found, squared, step + state[lane, NUMBER], noted)
         else:
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0

@@ -285,7 +285,7 @@ class MFEC(MemoryAgent):
         epsilon = self.epsilon(self.num_timesteps)
         return select_actions(  # type: ignore[no-any-return]
             self._tables, self.n_neighbors, self.distance_threshold, self.hold, self.codec.bounds,
-            *lanes, keys, epsilon,
+            *lanes[:-1], keys, epsilon,
         )  # fmt: skip
 
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:

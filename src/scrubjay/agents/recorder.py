@@ -87,6 +87,8 @@ class Lanes(NamedTuple):
     """(L, 4): see `DECIDES`, `STEP`, `HELD` and `NUMBER`."""
     scales: Floats
     """(L,): how many times the exploration rate each episode has."""
+    room: Floats
+    """(L, r): for intermediate results of a decision, so that no two threads share them."""
 
     def steps(self, keys: Floats) -> Iterator[Step]:
         """The current step of each lane that must decide, its key stored and its notes empty.
@@ -129,12 +131,14 @@ class Notes(NamedTuple):
         normals: Normal random numbers.
         trace: Integers in `Experience.trace`.
         numbers: Floats in `Experience.numbers`.
+        room: Floats in `Lanes.room`.
     """
 
     uniforms: int
     normals: int = 0
     trace: int = 1
     numbers: int = 2
+    room: int = 0
 
 
 class Experience(NamedTuple):
@@ -252,7 +256,8 @@ class EpisodeRecorder:
         self._batched = batched
         self._flattener, self._codec = method.flattener, method.codec
         self._embedding = method.embedding
-        self._is_identity = is_identity(self._embedding)
+        self._films = method.album is not None
+        self._is_plain = is_identity(self._embedding) and not self._films
         # the random numbers of a lane: of a generator, or if it has none, of its compiled stream
         self._rngs: list[Any] = [None] * n_lanes
         self._streams, self._words = new_states(n_lanes), seed_words(method.seed, Stream.POLICY)
@@ -279,9 +284,10 @@ class EpisodeRecorder:
     def _view_lane(self) -> None:
         """Views of the first lane, which is the only one where nothing is stacked."""
         lanes = self._lanes
-        self._actions, self._state = lanes.actions[0], lanes.state[0]
+        self._actions, self._state = list(lanes.actions[0]), lanes.state[0]
         self._steps = lanes.state[:, STEP]
         self._alone_rewards, self._key = self._rewards[0], self._keys[0]
+        self._vector = self._vectors[0]
         self._step = int(self._state[STEP])
 
     # -- begin ---------------------------------------------------------------------------------
@@ -361,12 +367,12 @@ class EpisodeRecorder:
         if step == self._drawn[0]:
             self._prepare_step(0)
         if self._all_decide:
-            if self._is_identity:
+            if self._is_plain:
                 # the decision itself refuses what is not finite
                 self._flattener.into(observation, self._key)
-                self._film.keep(0, self._key)
             else:
-                self._observe(0, observation)
+                self._flattener.into(observation, self._vector)
+                self._embed(0, self._vector, self._key)
             if self._method.decide(self._lanes, self._keys) >= 0:
                 raise ValueError(f"expected a finite observation, got {observation!r}")
         else:
@@ -433,22 +439,25 @@ class EpisodeRecorder:
 
     def _observe(self, lane: int, observation: Any) -> None:
         """Flatten and embed a training observation, from which the embedding may learn."""
-        self._flattener.into(observation, self._vectors[lane])
-        self._embed(lane, self._vectors[lane])
+        vector = self._vectors[lane]
+        self._flattener.into(observation, vector)
+        self._embed(lane, vector, self._keys[lane])
 
-    def _embed(self, lane: int, vector: Floats) -> None:
-        self._film.keep(lane, vector)
+    def _embed(self, lane: int, vector: Floats, key: Floats) -> None:
+        if self._films:
+            self._film.keep(lane, vector)
         if not is_finite(vector):
             raise ValueError(f"expected a finite observation, got {vector}")
         if self._kept is not None:
             self._kept.append(vector.copy())
-        self._embedding.observe(vector, self._keys[lane])
+        self._embedding.observe(vector, key)
 
     def _observe_all(self) -> Floats:
-        self._film.keep_all(self._vectors)
-        if self._is_identity:
+        if self._is_plain:
             return self._vectors  # the decision itself refuses what is not finite
-        if not np.isfinite(self._vectors).all():
+        if self._films:
+            self._film.keep_all(self._vectors)
+        if not is_finite(self._vectors.reshape(-1)):
             raise ValueError(f"expected finite observations, got {self._vectors}")
         self._embedding.observe_batch(self._vectors, self._keys)
         return self._keys
@@ -489,7 +498,7 @@ class EpisodeRecorder:
         grown = empty_lanes(self._method, n_lanes, 2 * old)
         for name in ("keys", "actions", "numbers", "trace"):
             getattr(grown, name)[:, :old] = getattr(self._lanes, name)
-        kept = {name: getattr(self._lanes, name) for name in ("draws", "state", "scales")}
+        kept = {name: getattr(self._lanes, name) for name in ("draws", "state", "scales", "room")}
         self._lanes = grown._replace(**kept)
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)], axis=1)
         self._length = 2 * old
@@ -511,15 +520,22 @@ class EpisodeRecorder:
             self._state[STEP] = step
             self._method.num_timesteps += 1
             return
-        rewards, active = np.asarray(reward, np.float64), self._all
-        if lanes is not None or not self._all_decide:
-            active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
-            rewards = rewards[active]
-        if not math.isfinite(rewards.sum()) and not np.isfinite(rewards).all():
-            raise ValueError(f"expected finite rewards, got {rewards}")
-        self._rewards[active, self._steps[active]] = rewards
+        rewards = np.ascontiguousarray(reward, np.float64)
+        if lanes is None and self._all_decide:
+            self._check_rewards(rewards)
+            self._rewards[self._all, self._steps] = rewards
+            self._steps += 1
+            self._method.num_timesteps += len(self._all)
+            return
+        active = np.flatnonzero(self._open if lanes is None else self._open & lanes)
+        self._check_rewards(rewards[active])
+        self._rewards[active, self._steps[active]] = rewards[active]
         self._steps[active] += 1
         self._method.num_timesteps += len(active)
+
+    def _check_rewards(self, rewards: Floats) -> None:
+        if not is_finite(rewards.reshape(-1)):
+            raise ValueError(f"expected finite rewards, got {rewards}")
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
         """Record that another action was executed; nothing changes if it is the one decided."""
@@ -643,6 +659,7 @@ def empty_lanes(method: Method, n_lanes: int, n_steps: int) -> Lanes:
         draws=np.zeros((n_lanes, BLOCK, notes.uniforms + notes.normals)),
         state=np.zeros((n_lanes, 4), np.int64),
         scales=np.ones(n_lanes),
+        room=np.zeros((n_lanes, notes.room)),
     )
 
 

@@ -10,15 +10,27 @@ each of those takes up to a second to compile, and every user's first run waits 
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
+from scrubjay.memory.tree_arrays import STACK
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
 
-def room_for(n_neighbors: int) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Arrays for the rows, squared distances and scores of the neighbours of one decision."""
-    return np.empty(n_neighbors, np.int64), np.empty(n_neighbors), np.empty(n_neighbors)
+Ints = npt.NDArray[np.int64]
+
+
+def room_for(n_neighbors: int) -> int:
+    """The numbers that `split_room` needs."""
+    return 2 * STACK + 3 * n_neighbors
+
+
+@compiled()
+def split_room(room: Floats, n_neighbors: int) -> tuple[Ints, Floats, Ints, Floats, Floats]:
+    """The stack of a search, and the rows, squared distances and scores of its neighbours."""
+    first, second = 2 * STACK + n_neighbors, 2 * STACK + 2 * n_neighbors
+    places, rows = room[:STACK].view(np.int64), room[2 * STACK : first].view(np.int64)
+    return places, room[STACK : 2 * STACK], rows, room[first:second], room[second:]
 
 
 @compiled()
@@ -31,7 +43,7 @@ def store_key(vector: Floats, key: Singles) -> bool:
     return True
 
 
-@compiled()
+@compiled(**UNCOUNTED)
 def is_finite(vector: Floats) -> bool:
     """Whether all numbers are finite."""
     for i in range(vector.shape[0]):  # noqa: SIM110

@@ -41,18 +41,16 @@ def pool(process: int) -> ThreadPoolExecutor:  # noqa: ARG001  a forked process 
 def decide_together(
     kernel: Callable[..., int],
     shared: Sequence[Any],
-    scratch: Callable[[], Sequence[Any]],
     lanes: Lanes,
     keys: Floats,
     *rest: Any,
 ) -> int:
-    """Call `kernel(*shared, *scratch(), *lanes, keys, *rest)`, on several threads for many lanes.
+    """Call `kernel(*shared, *lanes, keys, *rest)`, on several threads for many lanes.
 
     Args:
         kernel: A compiled function that releases the GIL and returns the lane whose key is not
             finite, or -1.
         shared: Arguments that all threads only read.
-        scratch: Creates arrays for intermediate results, which no two threads may share.
         lanes: The lanes.
         keys: (L, D): their keys.
         rest: The other arguments.
@@ -67,7 +65,7 @@ def decide_together(
     def decide(part: int) -> int:
         mine = slice(starts[part], starts[part + 1])
         own = (array[mine] for array in lanes)
-        bad = kernel(*shared, *scratch(), *own, keys[mine], *rest)
+        bad = kernel(*shared, *own, keys[mine], *rest)
         return starts[part] + bad if bad >= 0 else -1
 
     others = [pool(os.getpid()).submit(decide, part) for part in range(1, parts)]

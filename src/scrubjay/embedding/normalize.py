@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.embedding.base import (
     Bounds,
     Embedding,
@@ -40,13 +40,13 @@ def _update(vector: Vector, count: Vector, mean: Vector, variance: Vector) -> No
     count[0] = total
 
 
-@compiled()
+@compiled(**UNCOUNTED)
 def _normalize(vector: Vector, mean: Vector, variance: Vector, floor: float, out: Vector) -> None:
     for i in range(vector.shape[0]):
         out[i] = (vector[i] - mean[i]) / np.sqrt(variance[i] + floor)
 
 
-@compiled()
+@compiled(**UNCOUNTED)
 def _update_and_normalize(
     vector: Vector, count: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
 ) -> None:
@@ -54,7 +54,7 @@ def _update_and_normalize(
     _normalize(vector, mean, variance, floor, out)
 
 
-@compiled()
+@compiled(**UNCOUNTED)
 def _normalize_rows(
     vectors: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
 ) -> None:
@@ -62,7 +62,7 @@ def _normalize_rows(
         _normalize(vectors[i], mean, variance, floor, out[i])
 
 
-@compiled()
+@compiled(**UNCOUNTED)
 def _update_and_normalize_rows(
     vectors: Vector, count: Vector, mean: Vector, variance: Vector, floor: float, out: Vector
 ) -> None:

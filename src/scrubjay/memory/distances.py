@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -91,7 +91,7 @@ def box_bound(boxes: Singles, place: int, key: Singles, doubt: float) -> float:
     return exact
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def round_key(key: Floats, rounded: Singles) -> bool:
     """Round a key to float32; return False if any number is then NaN or infinite."""
     finite = True
@@ -99,3 +99,11 @@ def round_key(key: Floats, rounded: Singles) -> bool:
         rounded[i] = np.float32(key[i])
         finite = finite and np.isfinite(rounded[i])
     return finite
+
+
+@compiled(**UNCOUNTED)
+def round_keys(keys: Floats, rounded: Singles) -> None:
+    """Round all numbers of a matrix to float32."""
+    for row in range(len(keys)):
+        for i in range(keys.shape[1]):
+            rounded[row, i] = np.float32(keys[row, i])

@@ -34,6 +34,8 @@ from scrubjay.memory.indexes import AUTO, NAMES, index_type
 from scrubjay.memory.kdtree import KDTree
 from scrubjay.memory.table import (
     CLOCK,
+    HIGHEST,
+    LOWEST,
     N_ROWS,
     ColumnSpec,
     columns_of,
@@ -149,6 +151,8 @@ class EpisodicMemory:
         self._one_columns = {name: column[0, ...] for name, column in one.items()}
         self._one_key, self._one_value = np.empty((1, self.key_dim)), np.empty(1)
         self._one_row, self._one_outcome = np.empty(1, np.int64), np.empty(1, np.int8)
+        # the records, and views of them by the name of the column
+        self._columns: tuple[Any, dict[str, npt.NDArray[Any]]] = None, {}
 
     # ------------------------------------------------------------ content
 
@@ -196,8 +200,8 @@ class EpisodicMemory:
         """Lowest and highest value, (0, 0) if there is no row; does not scan the rows."""
         if len(self) == 0:
             return 0.0, 0.0
-        lowest, highest = self.table.extremes[1]
-        return float(lowest), float(highest)
+        extremes = self.table.extremes
+        return extremes.item(1, LOWEST), extremes.item(1, HIGHEST)
 
     @property
     def stamps(self) -> npt.NDArray[np.int64]:
@@ -227,7 +231,9 @@ class EpisodicMemory:
     @property
     def column_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Columns including unused rows, for compiled code; get them again after a write."""
-        return columns_of(self._record, self.table.records)
+        if self._columns[0] is not self.table.records:
+            self._columns = self.table.records, columns_of(self._record, self.table.records)
+        return self._columns[1].copy()
 
     def recency_order(self) -> npt.NDArray[np.int64]:
         """Return all row ids in the order in which they would be evicted.

@@ -72,9 +72,9 @@ from scrubjay.memory.tree_arrays import (
     leaf_slots,
     n_codes,
 )
-from scrubjay.memory.tree_kernels import build, find_neighbors, take_apart, tree_size
+from scrubjay.memory.tree_kernels import build, find_neighbors, search, take_apart, tree_size
 
-__all__ = ["KDTree", "TreeArrays", "find_neighbors", "tree_size"]
+__all__ = ["KDTree", "TreeArrays", "find_neighbors", "search", "tree_size"]
 
 
 class KDTree(Index):

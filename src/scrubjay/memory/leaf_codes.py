@@ -16,7 +16,7 @@ for any centre and steps, which may thus stay the same until the whole tree is b
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory.distances import Floats, Rows, Singles, U
 from scrubjay.memory.tree_arrays import LANES, LARGEST_CODE, TreeArrays, leaf_slots, n_codes
 
@@ -32,7 +32,7 @@ CAUTION = 1.0 + 1e-6
 LARGEST_LIMIT = 2.0**31 - 1.0
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def choose_codes(boxes: Singles, means: Floats, spreads: Floats) -> None:
     """Set centre and steps, from the mean of each dimension and the mean distance from it."""
     key_dim = len(means)
@@ -45,7 +45,7 @@ def choose_codes(boxes: Singles, means: Floats, spreads: Floats) -> None:
     boxes[0, centre + key_dim] = min(max(steps, 1e-30), 1e30)
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def encode_row(tree: TreeArrays, leaf: int, slot: int, row: int) -> None:
     """Write the codes of a row, which is in this slot of a leaf."""
     keys, boxes = tree.keys, tree.boxes
@@ -59,7 +59,7 @@ def encode_row(tree: TreeArrays, leaf: int, slot: int, row: int) -> None:
         codes[first + i * LANES] = np.int8(np.rint(min(max(exact, -LARGEST_CODE), LARGEST_CODE)))
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def encode_key(boxes: Singles, key: Singles, local: Shorts) -> float:
     """Write the codes of a key that is searched; return e + sqrt(D) / 2 (see the top)."""
     key_dim = len(key)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory.distances import (
     ANY_ORDER,
     DOUBT,
@@ -420,7 +420,7 @@ def slot_of(key: Singles, n_slots: int) -> int:
     return int(mixed % np.uint64(n_slots))
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def same_key(keys: Singles, row: int, key: Singles) -> bool:
     """Whether a row has exactly this key."""
     for i in range(len(key)):  # noqa: SIM110  Numba compiles no `all`

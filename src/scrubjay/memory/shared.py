@@ -337,7 +337,8 @@ class Reader:
         self._seen = -1
         leave(self._words, self._word)
         enter(self._words, self._word)  # compiles it
-        self._enter_code, self._leave_code = without_dispatch(enter), without_dispatch(leave)
+        self._enter_code = without_dispatch(enter, self._words, self._word)
+        self._leave_code = without_dispatch(leave, self._words, self._word)
         self.leave()
 
     def enter(self) -> None:

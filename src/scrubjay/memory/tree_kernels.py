@@ -7,7 +7,7 @@ for left and 1 for right. Place 0, the left side of the head, is the whole tree.
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory.distances import (
     DOUBT,
     LARGEST,
@@ -17,6 +17,7 @@ from scrubjay.memory.distances import (
     Ints,
     Rows,
     Singles,
+    U,
     box_bound,
     box_distance,
     key_distance,
@@ -71,7 +72,7 @@ def find_neighbors(
     return count
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def tree_size(tree: TreeArrays) -> int:
     """Return the number of rows in the tree."""
     return int(tree.nodes[0, SIZE])
@@ -206,7 +207,7 @@ def pick_rows(
 # ---------------------------------------------------------------- add and remove
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def add_row(tree: TreeArrays, row: int) -> int:
     """Add a row, whose key is already in `keys`, to the tree.
 
@@ -269,7 +270,7 @@ def remove_row(tree: TreeArrays, row: int) -> int:
     return unbalanced
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def contains(tree: TreeArrays, row: int) -> bool:
     """Whether a row id, below the length of `keys`, is in the tree."""
     keys, nodes, boxes, buckets = tree.keys, tree.nodes, tree.boxes, tree.buckets
@@ -284,7 +285,7 @@ def contains(tree: TreeArrays, row: int) -> bool:
     return found
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> int:
     """Return the side of a node for a row: pairs (coordinate, row) below the split go left."""
     value, split = keys[row, nodes[node, SPLIT_DIM]], boxes[node, 0]
@@ -293,7 +294,7 @@ def side_of(keys: Singles, nodes: Rows, boxes: Singles, node: int, row: int) -> 
     return 1
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def is_unbalanced(nodes: Rows, node: int, key_dim: int) -> bool:
     """Whether one side has too many rows, or both together fit into one leaf."""
     left, right = int(nodes[node, SIZE]), int(nodes[node, SIZE + 1])
@@ -302,7 +303,7 @@ def is_unbalanced(nodes: Rows, node: int, key_dim: int) -> bool:
     return bool(WHOLE * max(left, right) > HEAVY * (left + right))
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def has_outgrown(keys: Singles, nodes: Rows) -> bool:
     """Whether the tree has grown by half since it was built, and should be rebuilt.
 
@@ -313,25 +314,25 @@ def has_outgrown(keys: Singles, nodes: Rows) -> bool:
     return many and 2 * nodes[0, SIZE] >= 3 * nodes[0, BUILT]
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def include(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> None:
     """Add a row to the size and the bounding box of a side."""
-    key_dim = keys.shape[1]
-    low = 1 + 2 * key_dim * side
+    key_dim, box, key = U(keys.shape[1]), U(node), U(row)
+    low = U(1 + 2 * keys.shape[1] * side)
     high = low + key_dim
     if nodes[node, SIZE + side] == 0:
         nodes[node, FIRST_ROW + side] = row
         for i in range(key_dim):
-            boxes[node, low + i] = boxes[node, high + i] = keys[row, i]
+            boxes[box, low + i] = boxes[box, high + i] = keys[key, i]
     else:
         nodes[node, FIRST_ROW + side] = min(nodes[node, FIRST_ROW + side], row)
         for i in range(key_dim):
-            boxes[node, low + i] = min(boxes[node, low + i], keys[row, i])
-            boxes[node, high + i] = max(boxes[node, high + i], keys[row, i])
+            boxes[box, low + i] = min(boxes[box, low + i], keys[key, i])
+            boxes[box, high + i] = max(boxes[box, high + i], keys[key, i])
     nodes[node, SIZE + side] += 1
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, row: int) -> bool:
     """Whether the box or the smallest row id of a side may be due to this row."""
     key_dim = keys.shape[1]
@@ -343,7 +344,7 @@ def touches(keys: Singles, nodes: Rows, boxes: Singles, node: int, side: int, ro
     return touching
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def enclose(
     keys: Singles,
     nodes: Rows,
@@ -360,7 +361,7 @@ def enclose(
         include(keys, nodes, boxes, node, side, np.int64(rows[i]))
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def unite(nodes: Rows, boxes: Singles, place: int) -> bool:
     """Set the box of a place to the union of the two sides below; return whether it changed."""
     node, side = place >> 1, place & 1
@@ -464,7 +465,7 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
             height += 1
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def most_spread(
     keys: Singles, rows: Rows, start: int, stop: int, means: Floats, spreads: Floats
 ) -> int:
@@ -495,7 +496,7 @@ def most_spread(
     return dimension
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def select(values: Singles, rows: Rows, start: int, stop: int, middle: int) -> None:
     """Reorder the pairs (value, row) of a range so that those before `middle` are the smallest.
 

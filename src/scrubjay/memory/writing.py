@@ -5,7 +5,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory.distances import Floats, Ints, Rows, Singles, round_key
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.index_kernels import index_add, index_remove, index_search
@@ -138,7 +138,7 @@ def write_rows(
     return len(keys)
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key: Singles) -> int:
     """Return KINDS_OF_BAD * i + kind of the first number that is not finite in float32, or -1."""
     for i in range(len(keys)):
@@ -154,7 +154,7 @@ def find_bad(keys: Floats, values: Floats, records: Bytes, exponents: Ints, key:
     return -1
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def value_on_hit(rule: int, blend_rate: float, old: np.float32, new: np.float32) -> np.float32:
     """Return the value that a hit gives to a row, unless the row is kept."""
     if rule == BLEND:
@@ -162,7 +162,7 @@ def value_on_hit(rule: int, blend_rate: float, old: np.float32, new: np.float32)
     return new
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def put_key(index: IndexArrays, row: int, key: Singles, is_new: bool) -> None:
     """Give a key to a row, which is not yet in the index if it is new."""
     stays = not is_new and same_key(index.keys, row, key)
@@ -174,7 +174,7 @@ def put_key(index: IndexArrays, row: int, key: Singles, is_new: bool) -> None:
         index_add(index, row)
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def unlink(table: TableArrays, row: int) -> None:
     """Remove a row from the recency list."""
     links, counters = table.links, table.counters
@@ -189,7 +189,7 @@ def unlink(table: TableArrays, row: int) -> None:
         counters[NEWEST] = older
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def link_newest(table: TableArrays, row: int) -> None:
     """Add a row to the recency list as the most recent one."""
     links, counters = table.links, table.counters
@@ -202,7 +202,7 @@ def link_newest(table: TableArrays, row: int) -> None:
     counters[NEWEST] = row
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def touch_rows(table: TableArrays, rows: Ints) -> None:
     """Make these rows the most recent ones, in the given order."""
     for row in rows:
@@ -210,7 +210,7 @@ def touch_rows(table: TableArrays, rows: Ints) -> None:
         link_newest(table, row)
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
     """Set values and give new stamps in the given order; recency stays the same."""
     for i in range(len(rows)):
@@ -222,7 +222,7 @@ def set_row_values(table: TableArrays, rows: Ints, values: Singles) -> None:
         update_extremes(table, rows[i], old, is_new)
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def update_extremes(table: TableArrays, row: int, old: np.float32, is_new: bool) -> None:
     """Update the extremes after the value of a row has changed from `old`.
 
@@ -239,7 +239,7 @@ def update_extremes(table: TableArrays, row: int, old: np.float32, is_new: bool)
     raise_extremes(extremes, node, lowest, highest)
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def block_extremes(table: TableArrays, block: int) -> tuple[np.float32, np.float32]:
     """Return the lowest and highest value of a block of rows."""
     lowest, highest = np.float32(np.inf), np.float32(-np.inf)
@@ -248,7 +248,7 @@ def block_extremes(table: TableArrays, block: int) -> tuple[np.float32, np.float
     return lowest, highest
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def raise_extremes(extremes: Singles, node: int, lowest: np.float32, highest: np.float32) -> None:
     """Set the extremes of a node, then those of the nodes above it, as far as they change."""
     while extremes[node, LOWEST] != lowest or extremes[node, HIGHEST] != highest:
@@ -261,7 +261,7 @@ def raise_extremes(extremes: Singles, node: int, lowest: np.float32, highest: np
         node //= 2
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def find_extremes(table: TableArrays) -> None:
     """Compute the extremes of all blocks, for a new table."""
     for block in range(-(-table.counters[N_ROWS] // BLOCK)):
