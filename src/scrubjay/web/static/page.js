@@ -276,7 +276,7 @@ function showState(found) {
     : [`Row ${found.row.toLocaleString("en")}: value ${format(found.value)}, last changed ${found.age.toLocaleString("en")} changes ago.`];
   if (found.action.length) words.push(`The greedy action here is ${actionText(found.action)}.`);
   const chosen = found.neighbors[found.followed];
-  if (chosen) words.push(`It follows row ${chosen.row.toLocaleString("en")}, which promises ${format(chosen.value)}.`);
+  if (chosen) words.push(`It follows row ${chosen.row.toLocaleString("en")}, whose value is ${format(chosen.value)}.`);
   $("state-about").textContent = words.join(" ");
   $("estimates").hidden = !found.estimates.length;
   const best = Math.max(...found.estimates.map((e) => e ?? -Infinity));
@@ -374,9 +374,9 @@ function showStep(step, kind = "step") {
     ...(followed ? [
       ["follows", ["row ", link(followed), ` at distance ${format(followed.distance)}`]],
       ["trust", percent(followed.trust)],
-      ["promised", format(followed.value)],
+      ["value", format(followed.value)],
     ] : []),
-    ["kept", kept === undefined ? "when the episode is over" : format(kept)],
+    ["return", kept === undefined ? "known at the end of the episode" : format(kept)],
   ]);
   showFrame(episode, step);
   drawSteps();
@@ -434,7 +434,7 @@ function clearPromises() {
   state.asking = null;
   $("promises-box").hidden = true;
   $("find").disabled = false;
-  $("promises-about").textContent = "Compares the value of each row that a greedy episode follows with the discounted return that came after it.";
+  $("promises-about").textContent = "Compares the value of each row that greedy episodes follow with the discounted return that they then received.";
 }
 
 async function findPromises() {
@@ -466,7 +466,7 @@ function showPromises(found) {
   const count = (n) => n.toLocaleString("en");
   const words = [
     `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} rows.`,
-    `${found.n_broken ? count(found.n_broken) : "None"} of them promised more than they kept, by over 5% of the range of values.`,
+    `${found.n_broken ? count(found.n_broken) : "None"} of them ${found.n_broken === 1 ? "has a value" : "have values"} above the return, by over 5% of the range of values.`,
   ];
   if (found.n_broken) words.push("They are ringed on the map.");
   if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest gaps are listed.`);
