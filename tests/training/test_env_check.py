@@ -223,7 +223,7 @@ def test_categories_are_told_and_words_are_refused(monkeypatch):
     texts = [finding.found for finding in found if finding.what == "observations"]
     assert texts == ["both.0 MultiBinary(2), both.1 MultiBinary(2), cell Discrete(9), one-hot"]
     monkeypatch.setattr(Coded, "codes", spaces.Dict({"word": spaces.Text(9)}))
-    monkeypatch.setattr(Coded, "observe", lambda self: {"word": "abc"})
+    monkeypatch.setattr(Coded, "observe", lambda _: {"word": "abc"})
     refused = check_environment(Coded, 500)[-1]
     assert (refused.level, refused.what) == ("problem", "observations")
     assert refused.fix.startswith("return numbers, for example by gymnasium.wrappers.")
