@@ -1,8 +1,10 @@
 """How long the page of `scrubjay inspect --web` takes to answer, in a real browser.
 
-`python -m benchmarks.inspect_page [ROWS]` serves two checkpoints whose memories have that many rows
+`python -m benchmarks.inspect_page [ROWS]` serves six checkpoints whose memories have that many rows
 (100,000) with keys of 8 dimensions, and measures each interaction from its event until its result
-is on the screen. It needs Chromium, chromedriver and the extras `web` and `dev`.
+is on the screen. "open" is the page with its first checkpoint, "unread" a jump to the last of the
+checkpoints that the server has not read yet. It needs Chromium, chromedriver and the extras `web`
+and `dev`.
 """
 
 import shutil
@@ -24,9 +26,10 @@ from scrubjay.web.source import Source
 
 REPEATS = 8
 KEY = "document.getElementById('overlay').dispatchEvent(new KeyboardEvent('keydown', {}))"
-CHOOSE = """const choice = document.getElementById("x");
+CHOOSE = """const choice = document.getElementById("{}");
     choice.value = {};
     choice.dispatchEvent(new Event("change"))"""
+N_CHECKPOINTS = 6
 
 
 def key(name: str, shift: bool = False) -> str:
@@ -40,8 +43,13 @@ ACTIONS = {
     "pick": [key("ArrowLeft"), key("ArrowUp"), key("ArrowRight"), key("ArrowDown")],
     "zoom": [key(name) for name in "++--0"],
     "pan": [key("ArrowLeft", True), key("ArrowRight", True)],
-    "axes": [CHOOSE.format(2), CHOOSE.format(8), CHOOSE.format(0)],
-    "checkpoint": [key("["), key("]")],
+    "axes": [CHOOSE.format("x", axis) for axis in (2, 8, 0)],
+    "checkpoint": [
+        key("]"),
+        CHOOSE.format("checkpoint", 4),
+        key("["),
+        CHOOSE.format("checkpoint", 1),
+    ],
 }
 COUNT = "performance.getEntriesByName(arguments[0]).length"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
@@ -77,31 +85,33 @@ def open_browser() -> Any:
 
 
 def measure(driver: Any) -> dict[str, list[float]]:
-    time.sleep(1)
+    click(driver, "checkpoint", CHOOSE.format("checkpoint", 0))
+    time.sleep(N_CHECKPOINTS)  # the server reads the others meanwhile
     for kind, scripts in ACTIONS.items():
         for turn in range(REPEATS):
-            n = driver.execute_script(f"return {COUNT}", f"scrubjay:{kind}")
-            driver.execute_script(scripts[turn % len(scripts)])
-            until(driver, f"{COUNT} > {n}", f"scrubjay:{kind}")
+            click(driver, kind, scripts[turn % len(scripts)])
             time.sleep(0.2)
     entries = "performance.getEntriesByType('measure').map((e) => [e.name, e.duration])"
     found: dict[str, list[float]] = {}
     for name, duration in driver.execute_script(f"return {entries}"):
         found.setdefault(name.removeprefix("scrubjay:"), []).append(round(duration, 1))
-    # the first one opens the page
-    found["open"] = [found["checkpoint"].pop(0)]
+    found["open"], found["unread"] = [found["checkpoint"].pop(0)], [found["checkpoint"].pop(0)]
     found.pop("measure", None)
     return found
 
 
-def serve_two(folder: str) -> None:
+def click(driver: Any, kind: str, script: str) -> None:
+    n = driver.execute_script(f"return {COUNT}", f"scrubjay:{kind}")
+    driver.execute_script(script)
+    until(driver, f"{COUNT} > {n}", f"scrubjay:{kind}")
+
+
+def serve_saved(folder: str) -> None:
     from scrubjay.web.server import serve
 
-    names = ("first", "second")
-    serve(
-        Source("two", "", names, 1, lambda name: CECPlus.load(f"{folder}/{name}.scrub"), no_env),
-        browser=False,
-    )
+    names = tuple(f"step-{number}" for number in range(N_CHECKPOINTS))
+    load = lambda name: CECPlus.load(f"{folder}/{name}.scrub")  # noqa: E731
+    serve(Source("saved", "", names, N_CHECKPOINTS - 1, load, no_env), browser=False)
 
 
 def no_env(**_: Any) -> Any:
@@ -118,12 +128,12 @@ def until(driver: Any, condition: str, *arguments: str) -> None:
 
 def main() -> None:
     if sys.argv[1:2] == ["--serve"]:
-        serve_two(sys.argv[2])
+        serve_saved(sys.argv[2])
         return
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as folder:
-        for seed, name in enumerate(("first", "second")):
-            save_agent(Path(folder) / f"{name}.scrub", rows, seed)
+        for seed in range(N_CHECKPOINTS):
+            save_agent(Path(folder) / f"step-{seed}.scrub", rows, seed)
         command = [sys.executable, "-m", "benchmarks.inspect_page", "--serve", folder]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         driver = open_browser()

@@ -298,7 +298,7 @@ def test_bounds_of_an_infinite_space_are_refused():
             TypeError,
             r"expected a Dict observation",
         ),
-        (lambda: Identity().flattener(gym.spaces.Discrete(3)), TypeError, "Flatten"),
+        (lambda: Identity().flattener(gym.spaces.Text(3)), TypeError, "Transform"),
     ],
 )
 def test_bad_arguments_say_what_was_expected(make, error, message):

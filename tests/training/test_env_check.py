@@ -177,6 +177,58 @@ def test_the_tasks_that_ship_have_no_problem(task):
     assert worst(findings) != "problem", findings
 
 
+class OldStep(Walk):
+    def step(self, action):
+        observation, reward, terminated, _, info = super().step(action)
+        return observation, reward, terminated, info
+
+
+class OldReset(Walk):
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options=options)[0]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "what", "expected"),
+    [
+        (OldStep, "step", "5 values: (observation, reward, terminated, truncated, info)"),
+        (OldReset, "reset", "2 values: (observation, info)"),
+    ],
+)
+def test_an_old_interface_is_a_finding_and_no_crash(mistake, what, expected):
+    findings = check_environment(mistake, 500)
+    assert worst(findings) == "problem"
+    assert expected in [finding.expected for finding in findings if finding.what == what]
+
+
+class Coded(Walk):
+    """What it observes is of a space without a shape of its own."""
+
+    codes = spaces.Dict(
+        {"cell": spaces.Discrete(9), "both": spaces.Tuple((spaces.MultiBinary(2),) * 2)}
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = self.codes
+
+    def observe(self):
+        cell = min(int(4 + 2 * self.x), 8)
+        return {"both": (np.zeros(2, np.int8),) * 2, "cell": cell}
+
+
+def test_categories_are_told_and_words_are_refused(monkeypatch):
+    found = check_environment(Coded, 500)
+    assert worst(found) == "advice"  # flags that never change
+    texts = [finding.found for finding in found if finding.what == "observations"]
+    assert texts == ["both.0 MultiBinary(2), both.1 MultiBinary(2), cell Discrete(9), one-hot"]
+    monkeypatch.setattr(Coded, "codes", spaces.Dict({"word": spaces.Text(9)}))
+    monkeypatch.setattr(Coded, "observe", lambda _: {"word": "abc"})
+    refused = check_environment(Coded, 500)[-1]
+    assert (refused.level, refused.what) == ("problem", "observations")
+    assert refused.fix.startswith("return numbers, for example by gymnasium.wrappers.")
+
+
 def test_noise_is_told_from_what_moves():
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.normal(size=(500, 1)), axis=0)

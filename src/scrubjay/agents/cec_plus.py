@@ -92,10 +92,12 @@ from scrubjay.embedding import (
     Embedding,
     FrozenNormalizer,
     GoalDifference,
+    Identity,
     Periodic,
 )
 from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.images import reduction
+from scrubjay.embedding.parts import is_categorical
 from scrubjay.memory import EpisodicMemory
 from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
@@ -202,6 +204,8 @@ class CECPlus(MemoryAgent):
 
     def default_embedding(self) -> Embedding:
         stages: list[Embedding] = [FrozenNormalizer(1000)]
+        if is_categorical(self.observation_space):
+            stages = [Identity()]  # all categories are equally far from each other
         if self.periodic:
             stages.insert(0, Periodic(self.periodic))
         if has_goals(self.observation_space) and not self.goal_planning:
@@ -251,7 +255,9 @@ class CECPlus(MemoryAgent):
     @property
     def radius(self) -> float:
         """How far a neighbour may be; 0 while the threshold is not known yet."""
-        return float(self.radius_factor * self.memory.distance_threshold)
+        # another category says nothing about this one
+        factor = min(self.radius_factor, 1.0) if self.flattener.categorical else self.radius_factor
+        return float(factor * self.memory.distance_threshold)
 
     @property
     def can_decide(self) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from scrubjay.agents.settings import settings_of
+from scrubjay.embedding.parts import find_parts
 
 DEFAULTS: Mapping[str, Any] = {"verbose": 0, "tensorboard_log": None, "device": "auto"}
 
@@ -135,7 +136,7 @@ def check_conveniences(cls: type[Any], chosen: Mapping[str, Any]) -> None:
 def warn_of_images(agent: Any) -> None:
     """Warn if whole images are the keys of the memory."""
     size = agent.embedding.key_dim
-    spaces = getattr(agent.observation_space, "spaces", {"": agent.observation_space}).values()
+    spaces = (part.space for part in find_parts(agent.observation_space))
     images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
     if images and size >= IMAGE_NUMBERS:
         warnings.warn(

@@ -34,6 +34,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Annotated, Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
@@ -256,7 +257,8 @@ class MFEC(MemoryAgent):
 
     def default_embedding(self) -> Embedding:
         """A random projection of images, as in the paper; other observations as they are."""
-        shape = self.observation_space.shape or ()
+        space = self.observation_space
+        shape = space.shape if isinstance(space, gymnasium.spaces.Box) else ()
         return image_embedding(shape) if len(shape) > 1 else Identity()
 
     def make_memories(self) -> dict[str, EpisodicMemory]:

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from scrubjay.embedding.parts import Part, Place, find_parts, is_categorical
 from scrubjay.embedding.pictures import Image, picture_of
 
 Vector = npt.NDArray[np.float64]
@@ -16,26 +17,37 @@ class Flattener:
     """Copies observations into float64 vectors, after checking their shape and type.
 
     Args:
-        space: The observation space: a Box, or a Dict of Boxes.
+        space: The observation space: Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or
+            Tuple of these. Categories become one-hot codes.
         keys: Entries of the Dict to use, in this order; by default all of them.
+
+    Attributes:
+        keys: The places of the parts within an observation; None if it has no parts.
+        shapes: The shapes of the parts.
+        sizes: How many numbers of the vector each part has.
+        size: Length of the vectors.
+        bounds: Their lowest and highest numbers.
+        categorical: Whether observations are categories only, of which none is near another one.
     """
 
     def __init__(self, space: gymnasium.Space[Any], keys: tuple[str, ...] | None = None) -> None:
-        self.keys = _selected_keys(space, keys)
-        parts = _parts(space, self.keys)
+        self._parts = parts = _find_parts(space, keys)
+        self.keys: tuple[Place, ...] | None = tuple(part.place for part in parts)
+        if self.keys == ((),):  # the observation is not made of parts
+            self.keys = None
+        self.categorical = keys is None and is_categorical(space)
         self.shapes = tuple(part.shape for part in parts)
-        self.sizes = tuple(int(np.prod(shape)) for shape in self.shapes)
+        self.sizes = tuple(part.size for part in parts)
         self.size = sum(self.sizes)
         if self.size == 0:
             raise ValueError(f"expected observations with at least one number, got {space}")
-        self._vector_shape = (self.size,)
-        one_image = self.keys is None and 2 <= len(self.shapes[0]) <= 4
-        self.picture_type = _picture_type(parts[0]) if one_image else None
-        self.bounds = (
-            np.concatenate([np.ravel(part.low).astype(np.float64) for part in parts]),
-            np.concatenate([np.ravel(part.high).astype(np.float64) for part in parts]),
-        )
+        plain = isinstance(parts[0].space, gymnasium.spaces.Box)
+        self._vector_shape = (self.size,) if plain else None
+        self.picture_type = _picture_type(parts[0])
+        low, high = zip(*(part.bounds for part in parts), strict=True)
+        self.bounds = np.concatenate(low), np.concatenate(high)
 
+    categorical = False
     picture_type: np.dtype[Any] | None
     """The type of a vector that suffices for `picture`; None if observations are no images."""
 
@@ -55,23 +67,23 @@ class Flattener:
             ):
                 out[:] = observation
             else:
-                _copy(observation, self.shapes[0], out)
+                self._parts[0].write(observation, out)
             return
-        start = 0
-        for key, shape, size in zip(self.keys, self.shapes, self.sizes, strict=True):
-            _copy(self._entry(observation, key), shape, out[start : start + size])
-            start += size
+        self._write_entries(observation, out)
 
     def into_batch(self, observations: Any, out: Vector) -> None:
         """Write a stack of observations into the rows of `out`."""
         if self.keys is None:
-            _copy(observations, (len(out), *self.shapes[0]), out)
-            return
+            self._parts[0].write(observations, out)
+        else:
+            self._write_entries(observations, out)
+
+    def _write_entries(self, observation: Any, out: Vector) -> None:
         start = 0
-        for key, shape, size in zip(self.keys, self.shapes, self.sizes, strict=True):
-            part = self._entry(observations, key)
-            _copy(part, (len(out), *shape), out[:, start : start + size])
-            start += size
+        for part in self._parts:
+            end = start + part.size
+            part.write(self._entry(observation, part.place), out[..., start:end])
+            start = end
 
     def batch_of(self, observations: Any) -> Vector:
         """Return a stack of observations as a matrix, one observation in each row."""
@@ -80,9 +92,13 @@ class Flattener:
         self.into_batch(observations, out)
         return out
 
-    def _entry(self, observation: Any, key: str) -> Any:
+    def _entry(self, observation: Any, place: Place) -> Any:
         try:
-            return observation[key]
+            if isinstance(place, str):
+                return observation[place]
+            for key in place:
+                observation = observation[key]
+            return observation
         except (LookupError, TypeError) as error:
             raise ValueError(
                 f"expected an observation with the entries {self.keys}, got {observation!r}"
@@ -95,46 +111,24 @@ class Flattener:
         return ndim == len(self.shapes[0]) + 1
 
 
-def _copy(part: Any, shape: tuple[int, ...], out: Vector) -> None:
-    part = np.asarray(part)
-    if part.shape != shape:
-        raise ValueError(f"expected an observation of shape {shape}, got shape {part.shape}")
-    if part.dtype.kind not in "fiub":
-        raise TypeError(f"expected a numeric observation, got dtype {part.dtype}")
-    out[:] = part.reshape(out.shape)
-
-
-def _selected_keys(
-    space: gymnasium.Space[Any], keys: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    if isinstance(space, gymnasium.spaces.Dict):
-        return keys if keys is not None else tuple(space.spaces)
-    if keys is not None:
-        raise TypeError(f"expected a Dict observation with the entries {keys}, got {space}")
-    return None
-
-
-def _parts(space: gymnasium.Space[Any], keys: tuple[str, ...] | None) -> list[gymnasium.spaces.Box]:
+def _find_parts(space: gymnasium.Space[Any], keys: tuple[str, ...] | None) -> list[Part]:
+    """The parts of an observation, or of the chosen entries of a Dict."""
     if keys is None:
-        return [_require_box(space)]
+        return find_parts(space)
     if not isinstance(space, gymnasium.spaces.Dict):
-        raise TypeError(f"expected a Dict observation, got {space}")
+        raise TypeError(f"expected a Dict observation with the entries {keys}, got {space}")
     unknown = [key for key in keys if key not in space.spaces]
     if unknown:
         raise ValueError(
             f"expected entries of the observation, {list(space.spaces)}, got {unknown}"
         )
-    return [_require_box(space.spaces[key]) for key in keys]
+    return [part for key in keys for part in find_parts(space.spaces[key], (key,))]
 
 
-def _picture_type(space: gymnasium.spaces.Box) -> np.dtype[Any]:
+def _picture_type(part: Part) -> np.dtype[Any] | None:
+    space = part.space
+    if part.place != () or not isinstance(space, gymnasium.spaces.Box):
+        return None
+    if not 2 <= len(space.shape) <= 4:
+        return None
     return np.dtype(np.uint8 if space.dtype == np.uint8 else np.float32)
-
-
-def _require_box(space: Any) -> gymnasium.spaces.Box:
-    if not isinstance(space, gymnasium.spaces.Box):
-        raise TypeError(
-            f"expected Box observations or a Dict of them, got {space}; "
-            "use gymnasium.wrappers.FlattenObservation"
-        )
-    return space

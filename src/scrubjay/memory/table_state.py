@@ -32,7 +32,7 @@ def restore_table(
         target[...] = source
     stamps, order = arrays["stamps"], arrays["recency_order"]
     check(order.dtype == np.int64, f"the recency order has dtype {order.dtype}")
-    check(len(np.unique(stamps)) == n, "stamps are not unique")
+    check(are_unique(stamps), "stamps are not unique")
     check(n == 0 or 1 <= stamps.min() <= stamps.max() <= clock, "stamps are beyond the clock")
     check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is no permutation")
     # files contain the state at the end of an episode: no open episode refers to earlier writes
@@ -52,6 +52,12 @@ def check_table(table: TableArrays, order: npt.NDArray[np.int64]) -> None:
     check(np.array_equal(table.links[order[1:], OLDER], order[:-1]), "the list back is broken")
     ends = table.counters[[OLDEST, NEWEST]]
     check(n == 0 or np.array_equal(ends, order[[0, -1]]), "the ends of the list are broken")
-    check(len(np.unique(stamps)) == n, "stamps are not unique")
+    check(are_unique(stamps), "stamps are not unique")
     check(n == 0 or stamps.max() <= clock, "a stamp is beyond the clock")
     check((table.written[:n] <= stamps).all(), "a row was written after its stamp")
+
+
+def are_unique(stamps: npt.NDArray[np.int64]) -> bool:
+    """Whether no number occurs twice; sorted, as np.unique takes 20 times as long for integers."""
+    ordered = np.sort(stamps)
+    return not (ordered[1:] == ordered[:-1]).any()

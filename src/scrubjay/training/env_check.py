@@ -16,6 +16,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
+from scrubjay.embedding.parts import KINDS, Part, find_parts
 from scrubjay.training.environments import EpisodeLimit, time_limit
 from scrubjay.training.records import SuccessReader
 
@@ -88,6 +89,8 @@ def check_environment(
     found = [*check_with_gymnasium(make), *spaces_found]
     if any(finding.level == "problem" for finding in spaces_found):
         return found  # random actions could not be played
+    if wrong := list(check_results(make)):
+        return [*found, *wrong]
     found += check_reproducible(make)
     played = play_at_random(env, n_steps, success_key)
     env.close()
@@ -134,7 +137,8 @@ def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
     if isinstance(space, spaces.Box) and not space.is_bounded():
         yield Finding(
             "problem", what, expected, f"{space}",
-            "give the Box finite bounds, for example by gymnasium.wrappers.RescaleAction",
+            "give the Box finite bounds, or wrap the environment: gymnasium.wrappers."
+            "TransformAction(env, lambda action: action, Box(-1, 1, ...))",
         )  # fmt: skip
     elif not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
         yield Finding("problem", what, expected, f"{space}", "use one of these spaces")
@@ -143,17 +147,16 @@ def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
 
 
 def check_observation_space(env: gymnasium.Env[Any, Any]) -> Iterator[Finding]:
-    """A Box or a Dict of Boxes; with goals, a vectorised `compute_reward`, to plan with."""
+    """Numbers or categories; with goals, a vectorised `compute_reward`, to plan with."""
     space, what = env.observation_space, "observations"
-    expected = "a Box, or a Dict of Boxes"
-    parts = list(space.spaces.values()) if isinstance(space, spaces.Dict) else [space]
-    if not all(isinstance(part, spaces.Box) for part in parts):
-        yield Finding(
-            "problem", what, expected, f"{space}",
-            "use gymnasium.wrappers.FlattenObservation",
-        )  # fmt: skip
+    expected = f"numbers: {KINDS}"
+    try:
+        parts = find_parts(space)
+    except TypeError as error:
+        fix = str(error).partition("; ")[2]
+        yield Finding("problem", what, expected, _one_line(space), fix)
         return
-    yield Finding("ok", what, expected, _short(space))
+    yield Finding("ok", what, expected, ", ".join(map(_short, parts)))
     if isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces):
         yield _goals(env)
 
@@ -171,6 +174,29 @@ def _goals(env: gymnasium.Env[Any, Any]) -> Finding:
         text = _one_line(error)
         return Finding("advice", "goals", expected, text, "write it with NumPy's batched functions")
     return Finding("ok", "goals", expected, "works")
+
+
+def check_results(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
+    """What `reset` and `step` return, only if it is wrong."""
+    env = make()
+    try:
+        for what, expected, call in (
+            ("reset", "(observation, info)", env.unwrapped.reset),
+            (
+                "step",
+                "(observation, reward, terminated, truncated, info)",
+                lambda: env.unwrapped.step(env.action_space.sample()),
+            ),
+        ):
+            result: Any = call()
+            n = expected.count(",") + 1
+            if not isinstance(result, tuple) or len(result) != n:
+                kind = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result)
+                fix = "return these, as Gymnasium does since version 0.26"
+                yield Finding("problem", what, f"{n} values: {expected}", f"{kind}", fix)
+                return
+    finally:
+        env.close()
 
 
 def check_reproducible(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
@@ -387,7 +413,7 @@ def check_dimensions(played: Played) -> Iterator[Finding]:
     if constant:
         yield Finding(
             "advice", what, "dimensions that change", f"always the same: {_listed(constant)}",
-            "leave them out; they do no harm",
+            "nothing needs to be done: they do not change distances",
         )  # fmt: skip
     if moving.any() and spread.max() > SPREAD * spread[moving].min():
         low, high = int(np.argmin(np.where(moving, spread, np.inf))), int(spread.argmax())
@@ -456,9 +482,11 @@ def method_to_try(env: gymnasium.Env[Any, Any], findings: Sequence[Finding]) -> 
 
 
 def _vector(observation: Any) -> Floats:
-    """An observation as a new flat vector."""
+    """An observation as a new flat vector; categories as their numbers."""
     if isinstance(observation, Mapping):
         return np.concatenate([_vector(part) for part in observation.values()])
+    if isinstance(observation, tuple):
+        return np.concatenate([_vector(part) for part in observation])
     return np.array(observation, dtype=np.float64).reshape(-1)
 
 
@@ -468,10 +496,12 @@ def _listed(numbers: Sequence[int]) -> str:
     return f"{'dimension' if len(numbers) == 1 else 'dimensions'} {shown}{more}"
 
 
-def _short(space: gymnasium.Space[Any]) -> str:
-    if isinstance(space, spaces.Dict):
-        return ", ".join(f"{name} {part.shape}" for name, part in space.spaces.items())
-    return f"Box of shape {space.shape}, {space.dtype}"
+def _short(part: Part) -> str:
+    name = part.place if isinstance(part.place, str) else ".".join(map(str, part.place))
+    space = part.space
+    if isinstance(space, spaces.Box):
+        return f"{name} {space.shape}" if name else f"Box of shape {space.shape}, {space.dtype}"
+    return f"{name} {space}".strip() + (", one-hot" if part.coded else "")
 
 
 def _one_line(error: object) -> str:

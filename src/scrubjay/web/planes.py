@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,20 +46,46 @@ class Plane:
         if n > MOST_POINTS:
             chosen = np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False))
         self.rows = chosen
-        self._principal: Principal | None = None
         self.density = Density(memory, self.rows)
 
-    @property
+    def prepare(self) -> None:
+        """Compute now what the first question would otherwise wait for."""
+        self.default_axes()
+        if self.memory.key_dim > 2 and len(self.memory):
+            self.along(self.memory.key_dim)
+
+    @cached_property
     def principal(self) -> Principal:
         """The directions in which the drawn keys vary most."""
-        if self._principal is None:
-            keys = self.memory.keys[self.rows].astype(np.float64)
-            mean = keys.mean(axis=0)
-            variances, directions = np.linalg.eigh((keys - mean).T @ (keys - mean) / len(keys))
-            largest = np.argsort(variances)[::-1][:MOST_COMPONENTS]
-            shares = variances[largest] / max(float(variances.sum()), 1e-300)
-            self._principal = Principal(mean, directions[:, largest], shares)
-        return self._principal
+        keys = self.memory.keys[self.rows].astype(np.float64)
+        mean = keys.mean(axis=0)
+        variances, directions = np.linalg.eigh((keys - mean).T @ (keys - mean) / len(keys))
+        largest = np.argsort(variances)[::-1][:MOST_COMPONENTS]
+        shares = variances[largest] / max(float(variances.sum()), 1e-300)
+        return Principal(mean, directions[:, largest], shares)
+
+    @cached_property
+    def _projected(self) -> Singles:
+        """(m, n): the drawn rows along the principal components."""
+        mean, directions, _ = self.principal
+        along: Singles = ((self.memory.keys[self.rows] - mean) @ directions).T.astype(np.float32)
+        return along
+
+    @cached_property
+    def _spread(self) -> npt.NDArray[np.float64]:
+        """(D,): the variance of each dimension of the drawn keys."""
+        spread: npt.NDArray[np.float64] = self.memory.keys[self.rows].astype(np.float64).var(axis=0)
+        return spread
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of what is kept beside the memory."""
+        return self.rows.nbytes + 4 * (1 + MOST_COMPONENTS) * len(self.rows)
+
+    @property
+    def _n_actions(self) -> int:
+        actions = self.memory.columns.get("action")
+        return 0 if actions is None else int(np.prod(actions.shape[1:]))
 
     def axes(self) -> list[str]:
         """The names of all axes.
@@ -70,8 +97,7 @@ class Plane:
         if self.memory.key_dim > 2 and len(self.memory):
             shares = self.principal.shares
             names += [f"component {i + 1} ({share:.0%})" for i, share in enumerate(shares)]
-        actions = self.memory.columns.get("action")
-        n_actions = 0 if actions is None else int(np.prod(actions.shape[1:]))
+        n_actions = self._n_actions
         names += ["action" if n_actions == 1 else f"action {i + 1}" for i in range(n_actions)]
         return [*names, "value"]
 
@@ -85,8 +111,7 @@ class Plane:
             return 0, 1
         if not len(self.memory):
             return 0, 1
-        spread = self.memory.keys[self.rows].astype(np.float64).var(axis=0)
-        x, y = sorted(np.argsort(-spread, kind="stable")[:2])
+        x, y = sorted(np.argsort(-self._spread, kind="stable")[:2])
         return int(x), int(y)
 
     def along(self, axis: int) -> Singles:
@@ -98,6 +123,12 @@ class Plane:
         Returns:
             (n,): a coordinate for each drawn row.
         """
+        component = axis - self.memory.key_dim
+        if component < 0:
+            return np.ascontiguousarray(self.memory.keys[:, axis][self.rows], np.float32)
+        if component < len(self.axes()) - 1 - self._n_actions - self.memory.key_dim:
+            along: Singles = self._projected[component]
+            return along
         return self.coordinates(axis, self.rows)
 
     def coordinates(self, axis: int, rows: npt.NDArray[np.int64]) -> Singles:
@@ -110,12 +141,11 @@ class Plane:
         Returns:
             Their coordinates.
         """
-        located = self.locate(axis, self.memory.keys[rows])
-        if located is not None:
-            return located
         later = axis - (len(self.axes()) - 1)
         if later == 0:
             return self.memory.values[rows]
+        if later < -self._n_actions:
+            return self._along_keys(axis, self.memory.keys[rows])
         actions = self.memory.columns["action"].reshape(len(self.memory), -1)
         found: Singles = actions[rows, later].astype(np.float32)
         return found
@@ -130,14 +160,17 @@ class Plane:
         Returns:
             Their coordinates; None for an axis that only rows have.
         """
+        if axis >= len(self.axes()) - 1 - self._n_actions:
+            return None
+        return self._along_keys(axis, keys)
+
+    def _along_keys(self, axis: int, keys: npt.NDArray[Any]) -> Singles:
         dim = self.memory.key_dim
         if axis < dim:
             return np.ascontiguousarray(keys[:, axis], np.float32)
-        if dim > 2 and axis < dim + len(self.principal.shares):
-            mean, directions, _ = self.principal
-            along: Singles = ((keys - mean) @ directions[:, axis - dim]).astype(np.float32)
-            return along
-        return None
+        mean, directions, _ = self.principal
+        along: Singles = ((keys - mean) @ directions[:, axis - dim]).astype(np.float32)
+        return along
 
     def colors(self, by: str) -> tuple[Singles, float]:
         """The numbers that colour the drawn rows.

@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,8 @@ from scrubjay.agents.explanation import Explanation, nearest_rows
 from scrubjay.memory import EpisodicMemory
 from scrubjay.web.planes import Plane
 
-MOST_OPEN = 4  # checkpoints that are kept in memory
+LEAST_OPEN = 4  # checkpoints that are kept open, whatever their size
+MOST_BYTES = 1 << 30  # more are kept while all together take less than this
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,13 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         self.planes = {name: Plane(memory) for name, memory in self.memories.items()}
+        for plane in self.planes.values():
+            plane.prepare()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of its memories and planes."""
+        return sum(plane.memory.nbytes + plane.n_bytes for plane in self.planes.values())
 
     def explain(self, key: npt.NDArray[np.float64]) -> Explanation:
         """Why the agent acts as it does; the nearest rows, where there is no such agent.
@@ -79,7 +88,10 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """Opens the checkpoints of a source and keeps the last few.
+    """Opens the checkpoints of a source, and keeps those that were used last.
+
+    Requests come from several threads. A checkpoint is opened by the first one that asks for it;
+    the others wait for that one only, not for checkpoints that are opened at the same time.
 
     Args:
         source: The source.
@@ -87,32 +99,58 @@ class Checkpoints:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._open: OrderedDict[int, Checkpoint] = OrderedDict()
+        self._open: OrderedDict[int, Future[Checkpoint]] = OrderedDict()
         self._lock = threading.Lock()
+        self._shown = -1
 
     def __getitem__(self, index: int) -> Checkpoint:
         with self._lock:
-            if index not in self._open:
-                self._open[index] = self._load(self._source.checkpoints[index])
+            known = index in self._open
+            future = self._open.setdefault(index, Future())
             self._open.move_to_end(index)
-            while len(self._open) > MOST_OPEN:
-                self._open.popitem(last=False)
-            return self._open[index]
+        if not known:
+            self._fill(index, future)
+        return future.result()
 
     def prepare_around(self, index: int) -> None:
-        """Open the checkpoints beside one in the background, as they are likely to be next.
+        """Open others in the background, the nearest first, until they take too much memory.
 
         Args:
             index: The one that is shown.
         """
-        beside = [i for i in (index + 1, index - 1) if 0 <= i < len(self._source.checkpoints)]
-        threading.Thread(target=self._prepare, args=(beside,), daemon=True).start()
+        with self._lock:
+            if index == self._shown:
+                return
+            self._shown = index
+        threading.Thread(target=self._prepare, args=(index,), daemon=True).start()
 
-    def _prepare(self, indices: list[int]) -> None:
-        with suppress(Exception):  # a damaged one says so when it is asked for
-            for index in indices:
-                for plane in self[index].planes.values():
-                    plane.axes()
+    def _prepare(self, shown: int) -> None:
+        others = (i for i in range(len(self._source.checkpoints)) if i != shown)
+        for turn, index in enumerate(sorted(others, key=lambda i: (abs(i - shown), -i))):
+            if shown != self._shown or (turn >= LEAST_OPEN - 1 and self._is_full()):
+                return
+            with suppress(Exception):  # a damaged one says so when it is asked for
+                self[index]
+
+    def _fill(self, index: int, future: "Future[Checkpoint]") -> None:
+        try:
+            future.set_result(self._load(self._source.checkpoints[index]))
+        except BaseException as error:
+            with self._lock:
+                self._open.pop(index, None)
+            future.set_exception(error)
+            return
+        with self._lock:
+            while len(self._open) > LEAST_OPEN and self._n_bytes() > MOST_BYTES:
+                self._open.popitem(last=False)
+
+    def _is_full(self) -> bool:
+        with self._lock:
+            return self._n_bytes() * (1 + 1 / max(len(self._open), 1)) > MOST_BYTES
+
+    def _n_bytes(self) -> int:
+        done = [future for future in self._open.values() if future.done()]
+        return sum(future.result().n_bytes for future in done if future.exception() is None)
 
     def _load(self, name: str) -> Checkpoint:
         found = self._source.load(name)

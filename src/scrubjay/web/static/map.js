@@ -22,7 +22,14 @@ export function format(value, digits = 3) {
   return String(Number(value.toPrecision(digits)));
 }
 
+const palettes = new Map();
+
 function palette(dark) {
+  if (!palettes.has(dark)) palettes.set(dark, makePalette(dark));
+  return palettes.get(dark);
+}
+
+function makePalette(dark) {
   const found = [];
   for (let i = 0; i < BINS; i++) {
     const place = (i / (BINS - 1)) * (STOPS.length - 1), low = Math.min(Math.floor(place), STOPS.length - 2);
@@ -230,13 +237,20 @@ export class ScatterMap {
     const [width, height] = this.inner, [sx, sy] = this.scale.map((s) => s * pixels);
     const x0 = (MARGIN.left + width / 2) * pixels - this.center[0] * sx + EDGE + 0.5;
     const y0 = (MARGIN.top + height / 2) * pixels + this.center[1] * sy + EDGE + 0.5;
+    const { x, y, order, bins } = this, n = x.length;
+    if (this.places?.length !== n) this.places = new Int32Array(n);
+    const places = this.places;
     const left = MARGIN.left * pixels + EDGE, right = w - MARGIN.right * pixels - EDGE;
     const top = MARGIN.top * pixels + EDGE, bottom = h - MARGIN.bottom * pixels - EDGE;
-    for (let k = 0; k < this.x.length; k++) {
-      const i = this.order ? this.order[k] : k;
-      const px = Math.floor(x0 + this.x[i] * sx), py = Math.floor(y0 - this.y[i] * sy);
-      if (!(px >= left && px <= right && py >= top && py <= bottom)) continue;
-      const color = packed[this.bins ? this.bins[i] : 0], base = py * w + px;
+    // first all places in the order of the rows, which reads memory in sequence
+    for (let i = 0; i < n; i++) {
+      const px = Math.floor(x0 + x[i] * sx), py = Math.floor(y0 - y[i] * sy);
+      places[i] = px >= left && px <= right && py >= top && py <= bottom ? py * w + px : -1;
+    }
+    for (let k = 0; k < n; k++) {
+      const i = order ? order[k] : k, base = places[i];
+      if (base < 0) continue;
+      const color = packed[bins ? bins[i] : 0];
       for (let m = 0; m < offsets.length; m++) {
         const at = base + offsets[m], cover = covers[m];
         if (cover === 255) data[at] = color;
@@ -391,8 +405,9 @@ function blend(under, over, cover) {
   const alpha = under >>> 24;
   if (alpha === 0) return (((over & 0xffffff) | (cover << 24)) >>> 0);
   const rest = 255 - cover;
-  const r = ((under & 255) * rest + (over & 255) * cover) / 255;
-  const g = (((under >> 8) & 255) * rest + ((over >> 8) & 255) * cover) / 255;
-  const b = (((under >> 16) & 255) * rest + ((over >> 16) & 255) * cover) / 255;
+  // (257 v + 257) / 65536 is v / 255, rounded down
+  const r = ((((under & 255) * rest + (over & 255) * cover) * 257 + 257) >>> 16) & 255;
+  const g = (((((under >> 8) & 255) * rest + ((over >> 8) & 255) * cover) * 257 + 257) >>> 16) & 255;
+  const b = (((((under >> 16) & 255) * rest + ((over >> 16) & 255) * cover) * 257 + 257) >>> 16) & 255;
   return ((Math.max(alpha, cover) << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }

@@ -72,9 +72,13 @@ async function start() {
 
 async function openCheckpoint(index, keepView = true) {
   await interact("checkpoint", async (isNewest) => {
-    const found = await ask("memories", { checkpoint: index });
+    const first = state.memories === null, asking = ask("memories", { checkpoint: index });
+    // all questions at once; the map is asked for again if the axes turn out to be others
+    let points = first ? null : askCloud({ ...here(), checkpoint: index });
+    points?.catch(() => {});
+    const before = String([state.memory, state.x, state.y]);
+    const found = await asking;
     if (!isNewest()) return;
-    const first = state.memories === null;
     Object.assign(state, { checkpoint: index, memories: found, broken: [] });
     $("checkpoint").value = index;
     $("previous").disabled = index === 0;
@@ -84,10 +88,15 @@ async function openCheckpoint(index, keepView = true) {
     stopEpisode();
     clearPromises();
     fillChoices(first);
-    await loadCloud(keepView, isNewest);
+    if (!points || String([state.memory, state.x, state.y]) !== before) points = askCloud(here());
     const rows = memoryHere().rows, row = state.explained?.row;
-    if (rows) await explain(row !== null && row !== undefined && row < rows && !first ? { row } : { row: memoryHere().best }, isNewest);
-    else showNothing();
+    const kept = row !== null && row !== undefined && row < rows && !first;
+    asked = { row: kept ? row : memoryHere().best };
+    const explaining = rows ? ask("explain", { ...here(), ...asked }) : null;
+    explaining?.catch(() => {});
+    await loadCloud(keepView, isNewest, points);
+    if (!rows) showNothing();
+    else showExplained(await explaining, isNewest);
   });
 }
 
@@ -118,9 +127,10 @@ function fillChoices(first) {
   describe();
 }
 
-async function loadCloud(keepView, isNewest) {
-  const question = here();
-  const [cloud, colors] = await Promise.all([ask("cloud", question, "binary"), fetchColors()]);
+const askCloud = (question) => Promise.all([ask("cloud", question, "binary"), fetchColors(question)]);
+
+async function loadCloud(keepView, isNewest, points = askCloud(here())) {
+  const [cloud, colors] = await points;
   if (!isNewest()) return;
   const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio } = state.memories;
   const straight = place && place[0] === state.x && place[1] === state.y;
@@ -140,8 +150,8 @@ async function loadCloud(keepView, isNewest) {
   map.draw();
 }
 
-async function fetchColors() {
-  return state.by === "trust" ? null : ask("colors", { ...here(), by: state.by }, "binary");
+async function fetchColors(question = here()) {
+  return state.by === "trust" ? null : ask("colors", { ...question, by: state.by }, "binary");
 }
 
 function applyColors(answer) {
@@ -173,12 +183,14 @@ function toShares(numbers, by) {
     if (v > high) high = v;
   }
   if (low > high) [low, high] = [0, 0];
-  const scale = logs ? (v) => Math.log(Math.max(v, low || 1e-30)) : (v) => v;
-  const from = scale(low), range = scale(high) - from || 1;
-  const shares = Float32Array.from(numbers, (v) => {
-    const share = (scale(v) - from) / range;
-    return reversed ? 1 - share : share;
-  });
+  const floor = low || 1e-30, from = logs ? Math.log(floor) : low;
+  const range = (logs ? Math.log(Math.max(high, floor)) : high) - from || 1;
+  const sign = reversed ? -1 / range : 1 / range, offset = reversed ? 1 : 0;
+  const shares = new Float32Array(numbers.length);
+  for (let i = 0; i < shares.length; i++) {
+    const v = numbers[i];
+    shares[i] = offset + sign * ((logs ? Math.log(v > floor ? v : v === v ? floor : NaN) : v) - from);
+  }
   return { shares, low, high, reversed };
 }
 
@@ -220,7 +232,10 @@ let asked = null;
 
 async function explain(question, isNewest) {
   asked = question;
-  const found = await ask("explain", { ...here(), ...question });
+  showExplained(await ask("explain", { ...here(), ...question }), isNewest);
+}
+
+function showExplained(found, isNewest) {
   if (!isNewest()) return;
   state.explained = found;
   showState(found);
@@ -261,7 +276,7 @@ function showState(found) {
     : [`Row ${found.row.toLocaleString("en")}: value ${format(found.value)}, last changed ${found.age.toLocaleString("en")} changes ago.`];
   if (found.action.length) words.push(`The greedy action here is ${actionText(found.action)}.`);
   const chosen = found.neighbors[found.followed];
-  if (chosen) words.push(`It follows row ${chosen.row.toLocaleString("en")}, which promises ${format(chosen.value)}.`);
+  if (chosen) words.push(`It follows row ${chosen.row.toLocaleString("en")}, whose value is ${format(chosen.value)}.`);
   $("state-about").textContent = words.join(" ");
   $("estimates").hidden = !found.estimates.length;
   const best = Math.max(...found.estimates.map((e) => e ?? -Infinity));
@@ -359,9 +374,9 @@ function showStep(step, kind = "step") {
     ...(followed ? [
       ["follows", ["row ", link(followed), ` at distance ${format(followed.distance)}`]],
       ["trust", percent(followed.trust)],
-      ["promised", format(followed.value)],
+      ["value", format(followed.value)],
     ] : []),
-    ["kept", kept === undefined ? "when the episode is over" : format(kept)],
+    ["return", kept === undefined ? "known at the end of the episode" : format(kept)],
   ]);
   showFrame(episode, step);
   drawSteps();
@@ -419,7 +434,7 @@ function clearPromises() {
   state.asking = null;
   $("promises-box").hidden = true;
   $("find").disabled = false;
-  $("promises-about").textContent = "Compares the value of each row that a greedy episode follows with the discounted return that came after it.";
+  $("promises-about").textContent = "Compares the value of each row that greedy episodes follow with the discounted return that they then received.";
 }
 
 async function findPromises() {
@@ -451,7 +466,7 @@ function showPromises(found) {
   const count = (n) => n.toLocaleString("en");
   const words = [
     `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} rows.`,
-    `${found.n_broken ? count(found.n_broken) : "None"} of them promised more than they kept, by over 5% of the range of values.`,
+    `${found.n_broken ? count(found.n_broken) : "None"} of them ${found.n_broken === 1 ? "has a value" : "have values"} above the return, by over 5% of the range of values.`,
   ];
   if (found.n_broken) words.push("They are ringed on the map.");
   if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest gaps are listed.`);

@@ -31,7 +31,7 @@ export function actionText(action) {
 export function neighborTable(table, found, severalMemories, pick) {
   const names = [
     ["row", "number of the row"], ["distance", "from the state to the row"], ["value", "stored value"],
-    ["trust", "how much it counts here"], ["chance", "probability with which training follows it, when it does not explore"],
+    ["trust", "how much it counts here"], ["probability", "with which training follows it, when it does not explore"],
     ["action", "stored action"],
   ];
   if (severalMemories) names.unshift(["memory", "name of the memory"]);
@@ -55,11 +55,14 @@ export function neighborTable(table, found, severalMemories, pick) {
   table.replaceChildren(head(names), element("tbody", {}, ...rows));
 }
 
+// values are stored with 7 digits; a smaller difference says nothing
+const rounded = (gap, value) => (Math.abs(gap) < 1e-6 * Math.max(1, Math.abs(value)) ? 0 : gap);
+
 export function promiseTable(table, found, severalMemories, pick, replay) {
   const names = [
-    ["row", "number of the row"], ["promised", "value of the row"], ["kept", "mean discounted return after it was followed"],
-    ["gap", "promised minus kept"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
-    ["trust", "mean trust in it"], ["worst", "the episode and step at which it kept least"],
+    ["row", "number of the row"], ["value", "of the row"], ["return", "mean discounted return after the row was followed"],
+    ["gap", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
+    ["trust", "mean trust in it"], ["worst", "the episode and step with the largest gap"],
   ];
   if (severalMemories) names.unshift(["memory", "name of the memory"]);
   const rows = found.rows.map((r) => {
@@ -70,7 +73,7 @@ export function promiseTable(table, found, severalMemories, pick, replay) {
     const cells = [
       element("td", {}, link),
       ...[r.promised, r.kept].map((v) => element("td", { textContent: format(v) })),
-      element("td", { textContent: format(r.gap), className: "gap" }),
+      element("td", { textContent: format(rounded(r.gap, r.promised)), className: "gap" }),
       ...[r.times, r.distance].map((v) => element("td", { textContent: format(v) })),
       element("td", { textContent: percent(r.trust) }),
       element("td", {}, where),
@@ -91,7 +94,7 @@ function svg(name, attributes) {
   return made;
 }
 
-// promised and kept values along the episode, with a line at the step
+// the values of the followed rows and the returns along the episode, with a line at the step
 export function drawChart(chart, promised, kept, step) {
   const known = [...promised, ...kept].filter((v) => v !== null && Number.isFinite(v));
   const low = Math.min(0, ...known), high = Math.max(low + 1e-9, ...known), n = Math.max(promised.length - 1, 1);
