@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay.compiled import PACKAGES, stamp
+from scrubjay.compiled import PACKAGES, compiled, stamp, without_dispatch
 
 SOURCE = Path(scrubjay.__file__).parent
 
@@ -136,3 +137,14 @@ def test_defect_15_a_damaged_cache_is_rebuilt(cached):
             os.truncate(path, (0, 1, size // 3, 2 * size // 3, size - 1)[i // 2 % 5])
     assert train(folder) == (expected, 0)
     assert train(folder) == (expected, 1)
+
+
+def test_machine_code_is_that_of_the_arguments():
+    @compiled()
+    def second(array):
+        return array[1]
+
+    together = np.arange(4.0)
+    apart = together[::2]
+    for array in (together, apart, together):
+        assert without_dispatch(second, array)(array) == array[1]

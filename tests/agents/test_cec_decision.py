@@ -1,5 +1,6 @@
 """One decision at a time: who is near, with what probability, and what is executed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import gymnasium as gym
@@ -10,6 +11,7 @@ from neutral import KINDS
 from probes import Corridor, Drift, Mixed
 from scrubjay.agents import LinearSchedule
 from scrubjay.agents.actions import BoxCodec
+from scrubjay.agents.episode import sample_actions
 from scrubjay.agents.recorder import (
     CHOICE,
     DECIDES,
@@ -327,3 +329,26 @@ def test_a_wrong_scale_is_said_once(kind):
         agent.learn(20_000)
     assert len(got) == 1
     assert "raise distance_threshold" in str(got[0].message)
+
+
+def test_threads_that_draw_actions_share_nothing(kind):
+    """A kernel runs without the GIL, so shared room for the neighbours would mix their answers."""
+    rng = np.random.default_rng(0)
+    settings = {"n_neighbors": 5, "distance_threshold": 0.2}
+    n = 2_000
+    agent = kind(Plane(), seed=0, **settings)
+    columns = {
+        name: rng.uniform(-1, 1, (n, *column.shape[1:])).astype(column.dtype)
+        for name, column in agent.memory.column_arrays.items()
+    }
+    agent.memory.write_many(rng.uniform(-1, 1, (n, 2)), rng.uniform(0, 1, n), **columns)
+    agent.memory_changed()
+    keys = rng.uniform(-1, 1, (20, 500, 2))
+
+    def draw(i):
+        return sample_actions(agent, keys[i], np.random.default_rng(i))
+
+    expected = [draw(i) for i in range(len(keys))]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(draw, range(len(keys))))
+    assert all(map(np.array_equal, found, expected))

@@ -102,8 +102,8 @@ def select_actions(
         if not store_key(keys[lane], key):
             return lane
         uniforms = draws[lane, step % BLOCK]
-        explore = uniforms[0] < epsilon * scales[lane]
         places, distances, rows, squared, scores = split_room(room[lane], n_neighbors)
+        explore = uniforms[0] < epsilon * scales[lane]
         # the k nearest, of those the ones within n * d
         found = search(tree, key, n_neighbors, radius, rows, squared, places, distances)
         note_distance(tree, key, found, squared, step + state[lane, NUMBER], numbers[lane, step])

@@ -227,13 +227,9 @@ class CECPlus(MemoryAgent):
     def notes(self) -> Notes:
         """Uniforms for epsilon, softmax, each part of the action and, if held, its duration."""
         size = self.codec.size
-        return Notes(
-            uniforms=2 + size + (self.hold > 1),
-            normals=size if self._adds_noise else 0,
-            trace=4,
-            numbers=3,
-            room=self.embedding.key_dim + room_for(self.n_neighbors),
-        )
+        room = self.embedding.key_dim + room_for(self.n_neighbors)
+        normals = size if self._adds_noise else 0
+        return Notes(2 + size + (self.hold > 1), normals, trace=4, numbers=3, room=room)
 
     @property
     def _adds_noise(self) -> bool:

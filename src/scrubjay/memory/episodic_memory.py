@@ -34,8 +34,6 @@ from scrubjay.memory.indexes import AUTO, NAMES, index_type
 from scrubjay.memory.kdtree import KDTree
 from scrubjay.memory.table import (
     CLOCK,
-    HIGHEST,
-    LOWEST,
     N_ROWS,
     ColumnSpec,
     columns_of,
@@ -200,8 +198,8 @@ class EpisodicMemory:
         """Lowest and highest value, (0, 0) if there is no row; does not scan the rows."""
         if len(self) == 0:
             return 0.0, 0.0
-        extremes = self.table.extremes
-        return extremes.item(1, LOWEST), extremes.item(1, HIGHEST)
+        lowest, highest = self.table.extremes[1].tolist()
+        return lowest, highest
 
     @property
     def stamps(self) -> npt.NDArray[np.int64]:
