@@ -70,7 +70,6 @@ from scrubjay.agents.metric import (
 from scrubjay.agents.planning import led_to, transition_columns, with_last
 from scrubjay.agents.recorder import (
     CHOICE,
-    DECIDES,
     DISTANCE,
     NUMBER,
     Choice,
@@ -360,24 +359,17 @@ class CECPlus(MemoryAgent):
         if self._map is not None:
             if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
                 return self._decide_apart(self._map, lanes, keys, epsilon)
-            given = self._with_values(self._aim(self._map, lanes, keys), self._rules)
+            fading = float(self._rules["fading"][0])
+            plans = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
+            given = self._with_values(plans, self._rules)
         given = *given, self.codec.bounds, *lanes, keys, epsilon
         if self._kernel is None:
             self._kernel = without_dispatch(select_actions, *given)
         return self._kernel(*given)  # type: ignore[no-any-return]
 
-    def _aim(self, known: GoalMap, lanes: Lanes, keys: Floats) -> npt.NDArray[np.float32]:
-        """The values of rows for each lane, planned again for a new goal or episode."""
-        plans, goals = known.lanes, known.desired(keys)
-        plans.reserve(len(keys), len(self.memory))
-        for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
-            aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
-            if not plans.has(lane, aim):
-                rng = generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
-                fading = float(self._rules["fading"][0])
-                values = known.plan(self.memory, goals[lane], self.gamma, fading, rng)
-                plans.put(lane, aim, values)
-        return plans.values
+    def _draws(self, lane: int) -> np.random.Generator:
+        """What decides the target of a plan, where there is none."""
+        return generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
 
     def _plan_of(self, known: GoalMap, key: Floats) -> npt.NDArray[np.float32]:
         """(1, n): the values of rows for the goal of one key."""
@@ -543,8 +535,7 @@ class CECPlus(MemoryAgent):
             memory.set_values(changed, values[changed])
         elif self.discovery and now >= SEEK_AFTER and not self._has_found:
             self._next_plan = now + len(memory) // 20
-            rng = generator(self.seed, Stream.TARGET, 0, now)
-            lures = discovery.lures(memory, start, rule, rng)
+            lures = discovery.lures(memory, start, rule, self._draws(0))
             memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
 
     def call_rare_kernels(self) -> None:

@@ -27,7 +27,7 @@ from scrubjay.agents.cec_plus_kernels import FOLLOWED, SEEN
 from scrubjay.agents.discovery import TARGET, rare_row
 from scrubjay.agents.metric import MOST, prediction_error, standardised
 from scrubjay.agents.planning import SETTLED, led_to, link, sweep, transition_columns
-from scrubjay.agents.recorder import Experience, Learned
+from scrubjay.agents.recorder import DECIDES, NUMBER, Experience, Lanes, Learned
 from scrubjay.compiled import compiled
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
@@ -307,6 +307,29 @@ class GoalMap:
         mine = np.where(hits[:, None], -1, links)
         sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
         return values
+
+    def plan_lanes(
+        self, memory: EpisodicMemory, lanes: Lanes, keys: Floats, gamma: float, fading: float,
+        draws: Callable[[int], np.random.Generator],
+    ) -> Values:  # fmt: skip
+        """(L, n): what each row is worth for each lane, planned again for a new goal or episode.
+
+        Args:
+            memory: The memory.
+            lanes: The lanes; those that decide need a plan.
+            keys: (L, D): their keys.
+            gamma: Discount factor.
+            fading: As for `plan`.
+            draws: Makes the random numbers of a lane.
+        """
+        goals = self.desired(keys)
+        self.lanes.reserve(len(keys), len(memory))
+        for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
+            aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
+            if not self.lanes.has(lane, aim):
+                values = self.plan(memory, goals[lane], gamma, fading, draws(lane))
+                self.lanes.put(lane, aim, values)
+        return self.lanes.values
 
     def known_plan(
         self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float

@@ -78,7 +78,8 @@ def led_to(experience: Experience) -> npt.NDArray[Any]:
     """The key that each step led to."""
     if experience.last_key is None:  # unknown in an episode of an older file, and not needed
         return np.vstack([experience.keys[1:], experience.keys[-1:]])
-    return with_last(experience)[1:]
+    # rounded as the memory would round it; in float64 all of them would be copied twice
+    return np.vstack([experience.keys[1:], experience.last_key.astype(np.float32)])
 
 
 def transition_columns(
