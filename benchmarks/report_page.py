@@ -63,8 +63,8 @@ def main() -> None:
     found = {"runs": runs, "steps": STEPS, "made": made, "made_cpu": processor}
     found |= {"opened": seconds, "bytes": size}
     write_results("report_page", found)
-    print(f"made   median {np.median(made):5.2f} s, longest {max(made):5.2f} s, CPU {np.median(processor):5.2f} s")
-    print(f"opened median {np.median(seconds):5.2f} s, longest {max(seconds):5.2f} s")
+    for name, times in (("made", made), ("made, CPU", processor), ("opened", seconds)):
+        print(f"{name:<10} median {np.median(times):5.2f} s, longest {max(times):5.2f} s")
     print(f"{size / 1e6:.1f} MB")
 
 
