@@ -64,7 +64,7 @@ def test_the_first_page_shows_commands_examples_and_exit_codes(scrubjay):
     assert answer.code == 0
     assert all(f"\n  {command} " in answer.out for command in COMMANDS)
     assert "scrubjay train cec-plus PointUMaze" in answer.out
-    assert "0 done, 1 failed, 2 not understood, 130 interrupted" in answer.out
+    assert "0 success, 1 failure, 2 wrong usage, 130 interrupted" in answer.out
 
 
 def test_version(scrubjay):

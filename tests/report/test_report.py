@@ -220,6 +220,17 @@ def test_episodes_have_colours_and_a_legend(make_run, report_of):
     assert "episode 1 2 3 · dashed: no success" in page.words
 
 
+def test_of_many_pictures_most_are_folded_away(make_run, report_of):
+    """25 runs of MFEC had 100 maps below each other, before the tables of settings and runs."""
+    for seed in range(14):
+        make_run(f"run-{seed}", seed=seed, trajectories=True)
+    _, page = report_of()
+    section = page.source.partition('<section id="trajectories">')[2].partition("</section>")[0]
+    shown, folded = section.split('<details class="more"><summary>2 more</summary>')
+    assert shown.count('<figure class="picture">') == 12
+    assert folded.count('<figure class="picture">') == 2
+
+
 def test_unfinished_runs_are_dashed_named_and_counted_nowhere(make_run, report_of):
     for seed in range(3):
         make_run(f"{seed}", seed=seed, success=[0, 0, 4, 4, 4])

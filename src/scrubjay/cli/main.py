@@ -22,13 +22,13 @@ COMMANDS = {
     "evaluate": ("evaluate", "run greedy episodes of a trained agent"),
     "watch": ("watch", "write a video of a task or of a trained agent"),
     "tune": ("tune", "search for settings of a method on a task"),
-    "card": ("card", "a model card and its files, for the Hugging Face Hub"),
-    "report": ("report", "one HTML page about any set of runs"),
-    "reproduce": ("reproduce", "the paper's figures and tables, from runs of this code"),
-    "inspect": ("inspect_memory", "what is in a memory"),
+    "card": ("card", "write a model card and its files, for the Hugging Face Hub"),
+    "report": ("report", "write an HTML report of any number of runs"),
+    "reproduce": ("reproduce", "reproduce the paper's figures and tables from new runs"),
+    "inspect": ("inspect_memory", "show what is in a memory"),
     "tasks": ("tasks", "list the tasks"),
-    "check-env": ("check_env", "look for mistakes in an environment, and advise a method"),
-    "doctor": ("doctor", "versions, and combinations known to be broken"),
+    "check-env": ("check_env", "check an environment for mistakes, and recommend a method"),
+    "doctor": ("doctor", "print versions, and combinations known to be broken"),
 }
 
 EXAMPLES = """examples:
@@ -39,7 +39,7 @@ EXAMPLES = """examples:
   scrubjay inspect runs/umaze
   scrubjay watch runs/umaze --out umaze.gif
 
-exit codes: 0 done, 1 failed, 2 not understood, 130 interrupted (Ctrl-C)
+exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted (Ctrl-C)
 SCRUBJAY_TRACEBACK=1 in the environment shows where an error came from
 """
 
@@ -91,7 +91,7 @@ def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
     parser = Parser(
         prog="scrubjay",
         usage="scrubjay [-h] [--version] COMMAND ...",
-        description=f"Reinforcement learning that remembers.\n\ncommands:\n{listed}",
+        description=f"Reinforcement learning with episodic memory.\n\ncommands:\n{listed}",
         epilog=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"scrubjay {__version__}")
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after `scrubjay`; those of this process if None.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 not understood, 130 interrupted.
+        The exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted.
     """
     # with colorama installed, Numba's messages in colour write an escape sequence at the exit
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")

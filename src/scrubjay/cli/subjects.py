@@ -65,7 +65,7 @@ def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint", default="last", metavar="NAME",
         help="of a run folder: last, best or step-N (default last)")  # fmt: skip
     add("--trust-file", action="store_true",
-        help="allow to open a .zip with networks, which can execute code")  # fmt: skip
+        help="open a .zip with networks, which can execute code")  # fmt: skip
 
 
 def add_env_kwargs(parser: argparse.ArgumentParser, **settings: Any) -> None:
@@ -95,7 +95,7 @@ def add_trust_module(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust-module",
         action="store_true",
-        help="allow to import the module that the run's task names (module:Name)",
+        help="import the module that the run's task names (module:Name)",
     )
 
 

@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="episodes of an evaluation (default 10)")  # fmt: skip
     add("--log-freq", type=whole, metavar="N", help="steps between rows of progress.csv (1000)")
     add("--checkpoint-freq", type=whole, metavar="N", help="steps between checkpoints (10000)")
-    add("--checkpoint-steps", type=whole, nargs="+", metavar="N", help="steps to keep for good")
+    add("--checkpoint-steps", type=whole, nargs="+", metavar="N",
+        help="steps whose checkpoints are kept for good")  # fmt: skip
     add("--max-episode-steps", type=whole, metavar="N",
         help="end longer episodes as time-outs, for tasks without a limit")  # fmt: skip
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="send the log to this project of Weights & Biases (WANDB_MODE=offline keeps it here)",
     )  # fmt: skip
     parser.add_argument("--watchdog", type=float, metavar="SECONDS",
-        help="say where it is when no step has ended for so long")  # fmt: skip
+        help="warn if no step has finished for this long, with the stack")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
     add("--resume", type=Path, metavar="RUN",
         help="continue this run instead; with --steps N, up to N steps in total")  # fmt: skip

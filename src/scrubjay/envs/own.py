@@ -85,7 +85,7 @@ def _nothing_there(module: ModuleType, name: str, attribute: str) -> str:
     functions = [found for found, value in vars(module).items() if inspect.isfunction(value)]
     near = difflib.get_close_matches(attribute, [*environments, *functions], n=1, cutoff=0.5)
     words = f"the module {name!r} has no {attribute!r}" if attribute else f"expected {name}:NAME"
-    options = near or environments
+    options = near or environments[:3]
     if options:
         return f"{words}; did you mean {' or '.join(f'{name}:{found}' for found in options)}?"
     return f"{words}: no class or function of this name, and it registers no such id"

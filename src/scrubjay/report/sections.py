@@ -33,6 +33,8 @@ from scrubjay.training.errors import RunError
 
 Row = dict[str, Any]
 
+N_SHOWN = 12  # pictures of a method on a task that are shown at once; 25 runs of MFEC have 100
+
 
 @dataclass(frozen=True)
 class Gallery:
@@ -42,6 +44,16 @@ class Gallery:
     task: str
     pictures: Sequence[Picture]
     bar: ColourBar | None = None
+
+    @property
+    def first(self) -> Sequence[Picture]:
+        """The pictures that are shown at once."""
+        return self.pictures[:N_SHOWN]
+
+    @property
+    def more(self) -> Sequence[Picture]:
+        """Those that are shown on request."""
+        return self.pictures[N_SHOWN:]
 
     @property
     def episodes(self) -> list[tuple[int, str]]:
