@@ -24,7 +24,7 @@ from scrubjay.studies.shared import methods
 from scrubjay.studies.shared.methods import Budget, run_config
 from scrubjay.studies.shared.paper_values import CURVES, DIMENSIONS, GROWING_TREE
 from scrubjay.studies.shared.workspace import Workspace
-from scrubjay.studies.speed import measure, with_ratios
+from scrubjay.studies.speed import curves_by_label, measure, success_by_seconds, with_ratios
 from scrubjay.training.errors import RunError
 
 STEPS = tuple(range(0, 100_001, 10_000))
@@ -228,7 +228,9 @@ def test_the_block_is_what_is_left_out():
 
 def test_speed_counts_training_seconds(paper_runs, tmp_path):
     workspace = workspace_of(paper_runs, tmp_path / "out")
-    found = [measure(workspace.group(name, "PointUMaze")) for name in ("cec", "sac")]
+    groups = [workspace.group(name, "PointUMaze") for name in ("cec", "sac")]
+    curves = curves_by_label([row for group in groups for row in success_by_seconds(group)])
+    found = [measure(*curves[label]) for label in ("CEC", "SAC")]
     assert [row["step"] for row in found] == [20_000, 60_000]
     assert [row["training seconds"] for row in found] == [1.4, 420.0]
     assert [row["times the first"] for row in with_ratios(found)] == ["1.0", "300.0"]

@@ -38,8 +38,11 @@ def evaluation_curve(group: Group, metric: str = "success") -> Curve:
     """
     if metric not in METRICS:
         raise ValueError(f"expected a metric of {', '.join(METRICS)}, got {metric!r}")
-    series = [(run.evaluations.timesteps, run.evaluations.metric(metric)) for run in group.runs]
-    return _aligned(group, metric, series)
+    series = {
+        run.seed: (run.evaluations.timesteps, run.evaluations.metric(metric)) for run in group.runs
+    }
+    curve = _aligned(group.label, group.task, metric, series)
+    return replace(curve, notes=(*curve.notes, *_unfinished_notes(group)))
 
 
 def progress_curve(group: Group, name: str, n_steps: int = 101) -> Curve:
@@ -52,7 +55,18 @@ def progress_curve(group: Group, name: str, n_steps: int = 101) -> Curve:
     grid = np.linspace(start, end, n_steps, dtype=np.int64)
     steps = np.unique(grid).astype(np.float64)
     values = [found[np.searchsorted(where, steps, side="right") - 1] for where, found in series]
-    return _curve(group, name, steps, np.stack(values), [where for where, _ in series])
+    return Curve(
+        label=group.label,
+        task=group.task,
+        metric=name,
+        steps=steps,
+        values=np.stack(values),
+        seeds=tuple(run.seed for run in group.runs),
+        notes=(
+            *_cut_notes(group.label, steps, [where for where, _ in series]),
+            *_unfinished_notes(group),
+        ),
+    )
 
 
 def one_task(items: Iterable[RunData | Curve]) -> str:
@@ -108,7 +122,8 @@ def curves_of(rows: Iterable[Row]) -> list[Curve]:
         rows: The rows of a stored figure; summaries and the paper's values among them are skipped.
 
     Returns:
-        One curve for each task, method and metric, in the order of the rows.
+        One curve for each task, method and metric, in the order of the rows; if rows were added and
+        its seeds are of unequal length, cut as by `evaluation_curve`.
     """
     found: dict[tuple[Cell, Cell, Cell], dict[int, list[Row]]] = {}
     for row in rows:
@@ -116,13 +131,11 @@ def curves_of(rows: Iterable[Row]) -> list[Curve]:
             key = (row["method"], row["task"], row["metric"])
             found.setdefault(key, {}).setdefault(row["seed"], []).append(row)
     return [
-        Curve(
-            label=str(label),
-            task=str(task),
-            metric=str(metric),
-            steps=_column(next(iter(seeds.values())), "step"),
-            values=np.stack([_column(of_seed, "value") for of_seed in seeds.values()]),
-            seeds=tuple(seeds),
+        _aligned(
+            str(label),
+            str(task),
+            str(metric),
+            {seed: (_column(mine, "step"), _column(mine, "value")) for seed, mine in seeds.items()},
         )
         for (label, task, metric), seeds in found.items()
     ]
@@ -179,40 +192,31 @@ def _summary_rows(curve: Curve) -> list[Row]:
     ]
 
 
-def _aligned(group: Group, metric: str, series: Sequence[tuple[Array, Array]]) -> Curve:
-    steps = series[0][0]
-    for other, _ in series[1:]:
+def _aligned(
+    label: str, task: str, metric: str, series: Mapping[int, tuple[Array, Array]]
+) -> Curve:
+    """The (steps, values) of each seed at the steps that all of them have."""
+    recorded = [where for where, _ in series.values()]
+    steps = recorded[0]
+    for other in recorded[1:]:
         steps = np.intersect1d(steps, other)
     if len(steps) == 0:
         raise RunError(
-            f"{group.label} on {group.task}: no step has an evaluation in all of its "
-            f"{len(series)} runs; run them with the same evaluation settings"
+            f"{label} on {task}: no step has an evaluation in all of its {len(series)} runs; run "
+            "them with the same evaluation settings"
         )
-    values = np.stack([found[np.isin(where, steps)] for where, found in series])
-    return _curve(group, metric, steps, values, [where for where, _ in series])
+    values = np.stack([found[np.isin(where, steps)] for where, found in series.values()])
+    notes = _cut_notes(label, steps, recorded)
+    return Curve(label, task, metric, steps, values, tuple(series), notes)
 
 
-def _curve(
-    group: Group, metric: str, steps: Array, values: Array, recorded: Sequence[Array]
-) -> Curve:
-    return Curve(
-        label=group.label,
-        task=group.task,
-        metric=metric,
-        steps=steps,
-        values=values,
-        seeds=tuple(run.seed for run in group.runs),
-        notes=(*_cut_notes(group, steps, recorded), *_unfinished_notes(group)),
-    )
-
-
-def _cut_notes(group: Group, steps: Array, recorded: Sequence[Array]) -> tuple[str, ...]:
+def _cut_notes(label: str, steps: Array, recorded: Sequence[Array]) -> tuple[str, ...]:
     """What the alignment left out. A few steps at the end are no news: episodes end as they do."""
     longest = max(where[-1] for where in recorded)
     if longest <= 1.05 * steps[-1]:
         return ()
     return (
-        f"{group.label}: runs of unequal length, cut to the {steps[-1]:,.0f} steps that all have "
+        f"{label}: runs of unequal length, cut to the {steps[-1]:,.0f} steps that all have "
         f"(the longest has {longest:,.0f})",
     )
 

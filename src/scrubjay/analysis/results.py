@@ -16,6 +16,8 @@ from scrubjay.training.run_folder import hardware, now, read_json, versions
 Cell = str | int | float | None
 Row = dict[str, Cell]
 
+VARIANT = ("task", "method", "metric")  # the columns that tell apart what has seeds
+
 
 @dataclass(frozen=True)
 class Table:
@@ -36,6 +38,7 @@ def save_result(
     rows: Sequence[Mapping[str, object]],
     command: str,
     notes: Sequence[str] = (),
+    added: bool = False,
 ) -> list[Path]:
     """Write a result of any kind, its numbers and its origin.
 
@@ -48,13 +51,16 @@ def save_result(
         rows: Its numbers, for stem.csv.
         command: The command that made it, for stem.json.
         notes: Sentences for a caption, for stem.json.
+        added: Whether numbers of the stored result are among the rows; stem.json then names its
+            origin too, under "added_to".
 
     Returns:
         The paths that were written.
     """
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    contents = {**contents, ".csv": csv_bytes(rows), ".json": _origin(command, notes)}
+    earlier = _earlier_origins(stem) if added else []
+    contents = {**contents, ".csv": csv_bytes(rows), ".json": _origin(command, notes, earlier)}
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in contents}
     temporary = _write_temporary({paths[suffix]: c for suffix, c in contents.items()})
     if paths[".csv"].exists() and paths[".csv"].read_bytes() != contents[".csv"]:
@@ -90,6 +96,26 @@ def read_table(stem: str | Path) -> Table:
     return Table(parse_csv(path.read_text(encoding="utf-8")), [str(note) for note in notes])
 
 
+def add_rows(stored: Sequence[Row], new: Sequence[Row]) -> list[Row]:
+    """The rows of a result, completed with those of further runs.
+
+    Args:
+        stored: Rows of the stored result.
+        new: Rows of the further runs. They replace stored rows of the same task, method, metric and
+            seed.
+
+    Returns:
+        The rows of all seeds, by task, method and metric in the order of their first rows, and each
+        by seed. Those that belong to no seed, such as summaries, are left out: they no longer hold.
+    """
+    stored, new = ([row for row in rows if isinstance(row["seed"], int)] for rows in (stored, new))
+    replaced = {(_variant(row), row["seed"]) for row in new}
+    kept = [row for row in stored if (_variant(row), row["seed"]) not in replaced]
+    variants = dict.fromkeys(_variant(row) for row in [*stored, *new])
+    places = {variant: place for place, variant in enumerate(variants)}
+    return sorted([*kept, *new], key=lambda row: (places[_variant(row)], number_of(row["seed"])))
+
+
 def csv_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
     """Rows as a CSV file; a column for every name that any row has."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -117,6 +143,10 @@ def number_of(cell: Cell) -> float:
     raise RunError(f"expected a number in a stored result, got {cell!r}")
 
 
+def _variant(row: Row) -> tuple[Cell, ...]:
+    return tuple(row.get(name) for name in VARIANT)
+
+
 def _cell(text: str) -> Cell:
     if text == "":
         return None
@@ -128,11 +158,22 @@ def _cell(text: str) -> Cell:
     return text
 
 
-def _origin(command: str, notes: Sequence[str]) -> bytes:
+def _earlier_origins(stem: Path) -> list[dict[str, object]]:
+    """The origin of a stored result and of those that it was added to, the oldest first."""
+    path = stem.with_name(f"{stem.name}.json")
+    if not path.exists():
+        return []
+    origin = read_json(path)
+    origin.pop("notes", None)  # those that still hold are among the new ones
+    return [*origin.pop("added_to", []), origin]
+
+
+def _origin(command: str, notes: Sequence[str], earlier: Sequence[object]) -> bytes:
     origin = {
         "command": command,
         "written": now(),
         **({"notes": list(notes)} if notes else {}),
+        **({"added_to": list(earlier)} if earlier else {}),
         "versions": versions(),
         "hardware": hardware(),
     }

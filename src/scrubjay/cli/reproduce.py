@@ -42,6 +42,8 @@ examples:
   scrubjay reproduce suite --agents crossq --tasks PointUMaze SparseReacher
   scrubjay reproduce all --agents          (draws what there is, runs nothing)
   scrubjay reproduce all --redraw          (draws the stored numbers again)
+  scrubjay reproduce navigation --agents sac --seeds 3 --add
+                                           (keeps the stored CEC and EMAC)
 """
 
 
@@ -63,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=Path, metavar="FOLDER", help="folder of the runs (default runs/paper)")
     add("--out", type=Path, metavar="FOLDER", help="folder of the results (default results)")
     add("--redraw", action="store_true", help="draw again from the stored numbers; no runs needed")
+    add("--add", action="store_true", help="keep stored numbers of runs that are not here")
     add("--agents", nargs="*", metavar="NAME", help="which agents to run (default cec sac emac)")
     add("--tasks", nargs="+", metavar="TASK", help="which of its tasks to run (default: all)")
 
@@ -88,6 +91,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         agents=tuple(agents),
         command=command_line(),
         tasks=tuple(arguments.tasks or ()),
+        add=arguments.add,
     )
     if arguments.redraw:
         redraw(arguments.name.lower(), workspace)

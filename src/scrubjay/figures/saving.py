@@ -21,6 +21,7 @@ def save_figure(
     rows: Sequence[Mapping[str, object]],
     command: str,
     notes: Sequence[str] = (),
+    added: bool = False,
 ) -> list[Path]:
     """Write stem.png, stem.svg, stem.csv and stem.json.
 
@@ -30,11 +31,12 @@ def save_figure(
         rows: The numbers that it shows, for stem.csv.
         command: The command that made it, for stem.json.
         notes: What its caption says beside the numbers, for stem.json.
+        added: Whether the numbers of the stored figure are among the rows.
 
     Returns:
         The paths that were written. Earlier numbers are kept, as `save_result` says.
     """
-    return save_result(stem, render(figure), rows, command, notes)
+    return save_result(stem, render(figure), rows, command, notes, added)
 
 
 def render(figure: "Figure") -> dict[str, bytes]:

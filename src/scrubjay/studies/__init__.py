@@ -26,3 +26,5 @@ EXPERIMENTS = {
 ALL = "all"
 # These write tables only, and need no matplotlib.
 WITHOUT_FIGURES = ("tables", "comparison")
+# These are made of numbers alone, seed by seed, so that stored ones can be completed by new runs.
+ADDABLE = ("mountain-car", "navigation", "fetch-reach", "latch", "suite", "speed", "comparison")

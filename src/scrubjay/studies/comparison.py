@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from scrubjay.analysis.curves import evaluation_curve, tidy_rows
-from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import save_result
-from scrubjay.analysis.tables import markdown, summary_at
+from scrubjay.analysis.curves import Curve, curves_of, tidy_rows
+from scrubjay.analysis.results import Row
+from scrubjay.analysis.tables import summary_at
+from scrubjay.envs.catalog import short_task
 from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import COMPARED_STEPS, METHODS, PAPER_TASKS, paper_name
+from scrubjay.studies.shared.panels import curve_notes, task_curves
 from scrubjay.studies.shared.paper_values import CURVES, TOY_LENGTH
 from scrubjay.studies.shared.workspace import Workspace
 
@@ -30,27 +31,42 @@ def plan(workspace: Workspace) -> list[RunConfig]:
 
 def make(workspace: Workspace) -> list[Path]:
     """The table."""
-    rows, numbers = [], []
-    for task in PAPER_TASKS:
-        for method, group in _groups(workspace, task):
-            curve = evaluation_curve(group, "length" if task == "GrowingTree" else "return")
-            paper = paper_words(task, method)
-            cells = {f"{step // 1000}k": summary_at(curve, step) for step in COMPARED_STEPS}
-            if workspace.budget.steps_on(task) < COMPARED_STEPS[-1]:
-                last = int(curve.steps[-1])
-                cells["at the end"] = f"{summary_at(curve, last)} at {last / 1000:g}k"
-            head = {"task": paper_name(task), "method": group.label}
-            rows.append({**head, "paper at 100k": paper, **cells, "seeds": len(curve.seeds)})
-            numbers += tidy_rows([curve])
-    if not rows:
+    run = [
+        curve
+        for task in PAPER_TASKS
+        for curve in task_curves(
+            workspace, task, COMPARED, "length" if task == "GrowingTree" else "return"
+        )
+    ]
+    if not run:
         raise workspace.nothing("comparison")
-    said = [*workspace.honesty(), *workspace.broken(PAPER_TASKS)]
-    notes = "".join(f"\n{note}\n" for note in said)
-    page = f"{PREFACE}{markdown(rows)}\n{notes}"
-    paths = save_result(
-        workspace.out / "comparison", {".md": page.encode()}, numbers, workspace.command
-    )
-    return workspace.tell(paths)
+    found = workspace.completed("comparison", tidy_rows(run))
+    curves = {(short_task(curve.task), curve.label): curve for curve in curves_of(found.rows)}
+    shown = {
+        (task, method): curves[task, METHODS[method].label]
+        for task in PAPER_TASKS
+        for method in COMPARED
+        if (task, METHODS[method].label) in curves
+    }
+    cut = curve_notes([*run, *shown.values()])
+    notes = [*cut, *workspace.honesty(), *workspace.broken(PAPER_TASKS), *found.notes]
+    rows = [_compared(workspace, task, method, curve) for (task, method), curve in shown.items()]
+    numbers = tidy_rows(list(shown.values()))
+    return workspace.write("comparison", PREFACE, rows, notes, numbers)
+
+
+def _compared(workspace: Workspace, task: str, method: str, curve: Curve) -> Row:
+    """A row of the table."""
+    cells = {f"{step // 1000}k": summary_at(curve, step) for step in COMPARED_STEPS}
+    if workspace.budget.steps_on(task) < COMPARED_STEPS[-1]:
+        last = int(curve.steps[-1])
+        cells["at the end"] = f"{summary_at(curve, last)} at {last / 1000:g}k"
+    head = {
+        "task": paper_name(task),
+        "method": curve.label,
+        "paper at 100k": paper_words(task, method),
+    }
+    return {**head, **cells, "seeds": len(curve.seeds)}
 
 
 def paper_words(task: str, method: str) -> str:
@@ -62,8 +78,3 @@ def paper_words(task: str, method: str) -> str:
         return "-"
     error = "" if found.error is None else f" ± {found.error:g}"
     return f"{found.value:g}{error}" + (f" ({found.words})" if found.words else "")
-
-
-def _groups(workspace: Workspace, task: str) -> list[tuple[str, Group]]:
-    named = [(m, workspace.group(m, task)) for m in COMPARED if METHODS[m].suits(task)]
-    return [(method, group) for method, group in named if group is not None]

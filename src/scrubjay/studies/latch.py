@@ -38,8 +38,10 @@ def make(workspace: Workspace) -> list[Path]:
     if not groups:
         raise workspace.nothing("latch")
     rows = [row for group in groups for row in first_successes(group)]
-    notes = [*workspace.honesty(), *workspace.left_out(PAPER_METHODS, PAPER_TASKS)]
-    return workspace.draw("latch", draw_latch, Table(rows, notes))
+    found = workspace.completed("latch", rows)
+    absent = workspace.left_out(PAPER_METHODS, PAPER_TASKS, found.rows)
+    notes = [*workspace.honesty(), *absent, *found.notes]
+    return workspace.draw("latch", draw_latch, Table(found.rows, notes))
 
 
 def first_successes(group: Group) -> list[Row]:

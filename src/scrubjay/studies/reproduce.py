@@ -11,7 +11,7 @@ from scrubjay.figures.layout import check_plots
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launchers import Launcher
 from scrubjay.runs.sweep import SweepResult, sweep
-from scrubjay.studies import ALL, EXPERIMENTS, WITHOUT_FIGURES
+from scrubjay.studies import ADDABLE, ALL, EXPERIMENTS, WITHOUT_FIGURES
 from scrubjay.studies.shared.methods import METHODS
 from scrubjay.studies.shared.workspace import Workspace
 from scrubjay.training.errors import RunError
@@ -24,6 +24,17 @@ def check_name(name: str) -> None:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
         raise ValueError(f"expected the name of a figure or table, got {name!r}; {hint}")
+
+
+def chosen_names(name: str, add: bool) -> list[str]:
+    """The studies of a name; adding to stored numbers is possible where all of them are stored."""
+    names = list(EXPERIMENTS) if name == ALL else [name]
+    if add and name != ALL and name not in ADDABLE:
+        raise ValueError(
+            f"expected a result that runs can be added to, got {name!r}; there are "
+            f"{', '.join(ADDABLE)}"
+        )
+    return [each for each in names if each in ADDABLE] if add else names
 
 
 def check_agents(agents: tuple[str, ...]) -> None:
@@ -67,7 +78,7 @@ def reproduce(
     """
     check_name(name)
     check_agents(workspace.agents)
-    names = list(EXPERIMENTS) if name == ALL else [name]
+    names = chosen_names(name, workspace.add)
     if not set(names) <= set(WITHOUT_FIGURES):
         check_plots()
     modules = {each: _module(each) for each in names}

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrubjay.analysis.curves import Curve, band_of, evaluation_curve, summary
+from scrubjay.analysis.curves import Curve, band_of, curves_of, evaluation_curve, summary
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import Array, RunData
-from scrubjay.analysis.results import Row, Table, number_of, save_result
-from scrubjay.analysis.tables import markdown
+from scrubjay.analysis.results import Row, Table, number_of
 from scrubjay.figures.curves import seed_counts
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.style import SOFT, colour_of, in_order
 from scrubjay.runs.config import RunConfig
+from scrubjay.studies.shared.methods import METHODS
+from scrubjay.studies.shared.panels import curve_notes
 from scrubjay.studies.shared.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,15 +45,16 @@ def make(workspace: Workspace) -> list[Path]:
     groups = [group for name in SHOWN if (group := workspace.group(name, TASK))]
     if not groups:
         raise workspace.nothing("speed")
-    notes = workspace.honesty()
-    seconds = [row for group in groups for row in success_by_seconds(group)]
-    rows = with_ratios([measure(group) for group in groups])
-    said = "".join(f"\n{note}\n" for note in notes)
-    page = f"{PREFACE}{markdown(rows)}\n{said}"
-    stem = workspace.out / "table-speed"
+    run = [row for group in groups for row in success_by_seconds(group)]
+    found = workspace.completed("speed", run)
+    curves = curves_by_label(found.rows)
+    cut = curve_notes(curve for _, curve in curves.values())
+    table = Table(found.rows, [*cut, *workspace.honesty(), *found.notes])
+    labels = [METHODS[name].label for name in SHOWN if METHODS[name].label in curves]
+    rows = with_ratios([measure(*curves[label]) for label in labels])
     return [
-        *workspace.draw("speed", draw_speed, Table(seconds, notes)),
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.draw("speed", draw_speed, table),
+        *workspace.write("table-speed", PREFACE, rows, table.notes),
     ]
 
 
@@ -62,25 +64,38 @@ def success_by_seconds(group: Group) -> list[Row]:
     return [
         {
             "method": group.label, "seed": run.seed, "step": int(step),
-            "seconds": float(f"{train_seconds(run, step):.4g}"), "success": float(success),
+            "seconds": float(f"{train_seconds(run, step):.6g}"), "success": float(success),
         }
         for run, values in zip(group.runs, curve.values, strict=True)
         for step, success in zip(curve.steps, values, strict=True)
     ]  # fmt: skip
 
 
-def measure(group: Group) -> Row:
-    """When the seeds of a method succeed together, and how long they trained until then."""
-    curve = evaluation_curve(group, "success")
-    there = np.flatnonzero(curve.values.mean(axis=0) >= GOAL)
-    step = curve.steps[there[0]] if len(there) else curve.steps[-1]
-    seconds = float(np.mean([train_seconds(run, step) for run in group.runs]))
+def curves_by_label(rows: Sequence[Row]) -> dict[str, tuple[Array, Curve]]:
+    """The mean seconds at each evaluation, and the success of each seed there, by method."""
+    columns = ("seconds", "success")
+    renamed: list[Row] = [
+        {**row, "task": TASK, "metric": name, "value": row[name]}
+        for row in rows
+        for name in columns
+    ]
+    found = {(curve.label, curve.metric): curve for curve in curves_of(renamed)}
     return {
-        "method": group.label,
-        "reached": "yes" if len(there) else "no",
-        "step": int(step),
-        "training seconds": float(f"{seconds:.4g}"),
-        "seeds": len(group.runs),
+        label: (found[label, "seconds"].values.mean(axis=0), found[label, "success"])
+        for label in in_order({label for label, _ in found})
+    }
+
+
+def measure(seconds: Array, curve: Curve) -> Row:
+    """When the seeds of a method succeed together, and how long they trained until then."""
+    first = _first_at_goal(curve)
+    at = -1 if first is None else first
+    return {
+        "method": curve.label,
+        "reached": "no" if first is None else "yes",
+        "step": int(curve.steps[at]),
+        "training seconds": float(f"{seconds[at]:.4g}"),
+        "seeds": len(curve.seeds),
     }
 
 
@@ -112,8 +127,8 @@ def draw_speed(table: Table) -> "Figure":
     """Success against seconds of training, on a logarithmic axis."""
     figure, grid = open_figure(1, 1, (PAGE_WIDTH, 4.2))
     axes = grid[0][0]
-    labels = in_order({str(row["method"]) for row in table.rows})
-    curves = {label: _curve(table.rows, label) for label in labels}
+    curves = curves_by_label(table.rows)
+    labels = list(curves)
     for label in reversed(labels):  # the first on top
         _draw_method(axes, *curves[label], colour_of(label, labels))
     axes.axhline(GOAL, color=SOFT, linewidth=0.8, linestyle=":")
@@ -127,18 +142,6 @@ def draw_speed(table: Table) -> "Figure":
     add_legend(figure, labels, words, [reached])
     add_caption(figure, " ".join([_caption(curves), *table.notes]))
     return figure
-
-
-def _curve(rows: Sequence[Row], label: str) -> tuple[Array, Curve]:
-    """The mean seconds at each evaluation, and the success of each seed there."""
-    mine = [row for row in rows if row["method"] == label]
-    seeds = list(dict.fromkeys(int(row["seed"] or 0) for row in mine))
-    shape = (len(seeds), -1)
-    steps, seconds, success = (
-        np.array([row[name] for row in mine], dtype=np.float64).reshape(shape)
-        for name in ("step", "seconds", "success")
-    )
-    return seconds.mean(axis=0), Curve(label, TASK, "success", steps[0], success, tuple(seeds))
 
 
 def _draw_method(axes: "Axes", seconds: Array, curve: Curve, colour: str) -> None:

@@ -12,9 +12,8 @@ import numpy as np
 from scrubjay.analysis.curves import Curve, curves_of, evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import Array
-from scrubjay.analysis.results import Row, Table, number_of, save_result
+from scrubjay.analysis.results import Row, Table, number_of
 from scrubjay.analysis.statistics import aggregate, bootstrap_interval, interquartile_mean
-from scrubjay.analysis.tables import markdown
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, open_figure
 from scrubjay.figures.style import colours_of, in_order
@@ -126,21 +125,25 @@ def make(workspace: Workspace) -> list[Path]:
     groups = groups_of(workspace)
     if not groups:
         raise workspace.nothing("suite")
-    scores = random_scores({case for case, _ in groups}, folder(workspace), workspace)
-    curves = [curve_of(case, group) for (case, _), group in groups.items()]
-    notes = [*curve_notes(curves), *workspace.honesty()]
-    rows = [measure(case, group, scores[case.title]) for (case, _), group in groups.items()]
-    points = [
-        row
-        for (case, _), group in groups.items()
-        for row in score_rows(case, group, scores[case.title]["random"])
+    run = [curve_of(case, group) for (case, _), group in groups.items()]
+    table = workspace.completed("suite", tidy_rows(run))
+    found = {(curve.task, curve.label): curve for curve in curves_of(table.rows)}
+    shown = [
+        (case, found[case.title, arm.label])
+        for case in SUITE
+        for arm in ARMS.values()
+        if (case.title, arm.label) in found
     ]
-    page = PREFACE + markdown(rows) + "\n"
-    stem = workspace.out / "table-suite"
+    known = random_scores([case for case, _ in shown], folder(workspace), workspace)
+    rows = [measure(case, curve, known[case.title]) for case, curve in shown]
+    curves = [curve for _, curve in shown]
+    notes = [*curve_notes([*run, *curves]), *workspace.honesty(), *table.notes]
+    points = workspace.completed("suite-summary", all_scores(groups, known))
+    summary = Table(points.rows, [*workspace.honesty(), *points.notes])
     return [
         *workspace.draw("suite", draw_suite, Table(tidy_rows(curves), notes)),
-        *workspace.draw("suite-summary", draw_summary, Table(points, workspace.honesty())),
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.draw("suite-summary", draw_summary, summary),
+        *workspace.write("table-suite", PREFACE, rows),
     ]
 
 
@@ -149,9 +152,8 @@ def curve_of(case: SuiteTask, group: Group) -> Curve:
     return replace(evaluation_curve(group, case.metric), task=case.title)
 
 
-def measure(case: SuiteTask, group: Group, known: Mapping[str, float]) -> Row:
+def measure(case: SuiteTask, curve: Curve, known: Mapping[str, float]) -> Row:
     """A row of the table: what is to be had, and what a method has at the step of the target."""
-    curve = curve_of(case, group)
     at = min(int(np.searchsorted(curve.steps, case.target_step)), len(curve.steps) - 1)
     values = curve.values[:, at]
     return {
@@ -160,13 +162,24 @@ def measure(case: SuiteTask, group: Group, known: Mapping[str, float]) -> Row:
         "horizon": f"{known['horizon']:.0f}",
         "optimum": f"{case.optimum:g}",
         "random": f"{known['random']:.2f}",
-        "method": group.label,
+        "method": curve.label,
         "seeds": len(values),
         "step": f"{curve.steps[at]:,.0f}",
         "value": f"{values.mean():.2f}",
         "lowest seed": f"{values.min():.2f}",
         "target of CECPlus": f"{case.target:g}" if case.target else "-",
     }
+
+
+def all_scores(
+    groups: Mapping[tuple[SuiteTask, str], Group], known: Mapping[str, Mapping[str, float]]
+) -> list[Row]:
+    """The scores of all runs."""
+    return [
+        row
+        for (case, _), group in groups.items()
+        for row in score_rows(case, group, known[case.title]["random"])
+    ]
 
 
 def score_rows(case: SuiteTask, group: Group, random: float) -> list[Row]:

@@ -43,12 +43,15 @@ def make_curves(
     workspace: Workspace, name: str, tasks: Sequence[str], notes: Sequence[str] = ()
 ) -> list[Path]:
     """Both figures of some tasks, with the paper's values."""
-    curves = [curve for task in tasks for curve in task_curves(workspace, task)]
-    if not curves:
+    run = [curve for task in tasks for curve in task_curves(workspace, task)]
+    if not run:
         raise workspace.nothing(name)
+    found = workspace.completed(name, tidy_rows(run))
+    curves = curves_of(found.rows)
     rows = [*tidy_rows(curves), *paper_rows(curves, PAPER_METHODS)]
-    said = [*notes, *curve_notes(curves), *workspace.left_out(PAPER_METHODS, tasks)]
-    table = Table(rows, [*said, *workspace.honesty()])
+    absent = workspace.left_out(PAPER_METHODS, tasks, found.rows)
+    said = [*notes, *curve_notes([*run, *curves]), *absent, *workspace.honesty(), *found.notes]
+    table = Table(rows, said)
     return [
         path
         for each, draw in curve_figures(name, tasks).items()

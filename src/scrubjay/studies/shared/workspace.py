@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
-from scrubjay.analysis.results import Table, csv_bytes, parse_csv, read_table, replace_pictures
+from scrubjay.analysis.results import (
+    Row,
+    Table,
+    add_rows,
+    csv_bytes,
+    parse_csv,
+    read_table,
+    replace_pictures,
+    save_result,
+)
+from scrubjay.analysis.tables import markdown
+from scrubjay.envs.catalog import short_task
 from scrubjay.figures.saving import render, save_figure
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
@@ -18,6 +29,7 @@ from scrubjay.training.errors import RunError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NOT_RUN = "Not run:"
 Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
 
 
@@ -25,7 +37,8 @@ Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
 class Workspace:
     """Runs below `root`, results in `out`; `agents` and `tasks` say what may be run.
 
-    Without tasks, all of a study are run. Results are made of all runs that are there.
+    Without tasks, all of a study are run. Results are made of all runs that are there and, with
+    `add`, of the stored numbers of those that are not.
     """
 
     root: Path
@@ -34,6 +47,7 @@ class Workspace:
     agents: tuple[str, ...]
     command: str
     tasks: tuple[str, ...] = ()
+    add: bool = False
     said: set[str] = field(default_factory=set)
 
     def plan(self, methods: Iterable[str], tasks: Iterable[str]) -> list[RunConfig]:
@@ -74,16 +88,33 @@ class Workspace:
             self.say(f"left out: {error}")
             return None
 
-    def left_out(self, methods: Iterable[str], tasks: Sequence[str]) -> list[str]:
-        """What a figure lacks, in sentences for its caption."""
+    def completed(self, name: str, rows: list[Row]) -> Table:
+        """Rows of runs; with `add`, also the stored ones of runs that are not here, and notes."""
+        stem = self.out / name
+        if not self.add or not stem.with_name(f"{name}.csv").exists():
+            return Table(rows)
+        stored = read_table(stem)
+        notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # found out anew
+        return Table(add_rows(stored.rows, rows), notes)
+
+    def left_out(
+        self, methods: Iterable[str], tasks: Sequence[str], rows: Iterable[Row] = ()
+    ) -> list[str]:
+        """What a figure lacks, in sentences for its caption: no runs, nor any rows."""
+        known = {(row["method"], short_task(str(row["task"]))) for row in rows}
         parts = []
         for method in methods:
+            label = METHODS[method].label
             fitting = [task for task in tasks if METHODS[method].suits(task)]
-            absent = [task for task in fitting if self.group(method, task) is None]
+            absent = [
+                task
+                for task in fitting
+                if (label, task) not in known and self.group(method, task) is None
+            ]
             if absent:
                 where = "" if absent == fitting else f" on {', '.join(map(paper_name, absent))}"
-                parts.append(METHODS[method].label.strip() + where)
-        return [*([f"Not run: {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
+                parts.append(label.strip() + where)
+        return [*([f"{NOT_RUN} {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
 
     def broken(self, tasks: Iterable[str]) -> list[str]:
         """How many runs exist and cannot be used, in a sentence; messages name them."""
@@ -104,11 +135,25 @@ class Workspace:
 
     def draw(self, name: str, draw: Draw, table: Table) -> list[Path]:
         """Store a table and the figure drawn of it, as `redraw` would draw it later."""
-        stored = Table(parse_csv(csv_bytes(table.rows).decode()), table.notes)
-        paths = save_figure(
-            draw(stored), self.out / name, table.rows, self.command, notes=table.notes
-        )
-        return self.tell(paths)
+        notes = list(dict.fromkeys(table.notes))
+        figure = draw(Table(parse_csv(csv_bytes(table.rows).decode()), notes))
+        stem = self.out / name
+        return self.tell(save_figure(figure, stem, table.rows, self.command, notes, self.add))
+
+    def write(
+        self,
+        name: str,
+        preface: str,
+        shown: Sequence[Row],
+        notes: Iterable[str] = (),
+        numbers: Sequence[Row] | None = None,
+    ) -> list[Path]:
+        """Store a page with a table, and its numbers, by default the rows that it shows."""
+        said = list(dict.fromkeys(notes))
+        page = f"{preface}{markdown(shown)}\n" + "".join(f"\n{note}\n" for note in said)
+        rows = shown if numbers is None else numbers
+        pages = {".md": page.encode()}
+        return self.tell(save_result(self.out / name, pages, rows, self.command, said, self.add))
 
     def redraw(self, figures: Mapping[str, Draw]) -> list[Path]:
         """Draw figures again from their stored tables, of those that are there."""
