@@ -61,6 +61,7 @@ from scrubjay.agents.goals import (
     write_ways,
 )
 from scrubjay.agents.metric import (
+    default_scale,
     intrinsic_dimensions,
     last_normalizer,
     median_step,
@@ -91,12 +92,10 @@ from scrubjay.embedding import (
     Embedding,
     FrozenNormalizer,
     GoalDifference,
-    Identity,
     Periodic,
 )
 from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.images import reduction
-from scrubjay.embedding.parts import is_categorical
 from scrubjay.memory import EpisodicMemory
 from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
@@ -202,9 +201,7 @@ class CECPlus(MemoryAgent):
         self.periodic = found
 
     def default_embedding(self) -> Embedding:
-        stages: list[Embedding] = [FrozenNormalizer(1000)]
-        if is_categorical(self.observation_space):
-            stages = [Identity()]  # all categories are equally far from each other
+        stages: list[Embedding] = [default_scale(self.observation_space)]
         if self.periodic:
             stages.insert(0, Periodic(self.periodic))
         if has_goals(self.observation_space) and not self.goal_planning:
@@ -251,8 +248,7 @@ class CECPlus(MemoryAgent):
     def radius(self) -> float:
         """How far a neighbour may be; 0 while the threshold is not known yet."""
         # another category says nothing about this one
-        factor = min(self.radius_factor, 1.0) if self.flattener.categorical else self.radius_factor
-        return float(factor * self.memory.distance_threshold)
+        return float(min(self.radius_factor, self.flattener.reach) * self.memory.distance_threshold)
 
     @property
     def can_decide(self) -> bool:

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from scrubjay.embedding.base import Embedding
 from scrubjay.embedding.chain import Chain
 from scrubjay.embedding.normalize import FrozenNormalizer
+from scrubjay.embedding.parts import is_categorical
 from scrubjay.embedding.periodic import Periodic
+from scrubjay.embedding.select import Identity
 
 Array = npt.NDArray[Any]
 
@@ -146,6 +149,11 @@ def prediction_error(known: Array, unknown: Array, n_neighbors: int = 5) -> floa
     """
     nearest = np.argpartition(squared_distances(known), n_neighbors, axis=1)[:, :n_neighbors]
     return float(((unknown - unknown[nearest].mean(axis=1)) ** 2).mean())
+
+
+def default_scale(space: gymnasium.Space[Any]) -> Embedding:
+    """How far observations are from each other: all categories equally, numbers by their spread."""
+    return Identity() if is_categorical(space) else FrozenNormalizer(1000)
 
 
 def last_normalizer(embedding: Embedding) -> FrozenNormalizer | None:

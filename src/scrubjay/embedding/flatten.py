@@ -1,5 +1,6 @@
 """From observations to flat vectors."""
 
+import math
 from typing import Any
 
 import gymnasium
@@ -27,7 +28,8 @@ class Flattener:
         sizes: How many numbers of the vector each part has.
         size: Length of the vectors.
         bounds: Their lowest and highest numbers.
-        categorical: Whether observations are categories only, of which none is near another one.
+        reach: How far a neighbour may be, in distance thresholds: 1 if observations are only
+            categories, as another category says nothing about this one.
     """
 
     def __init__(self, space: gymnasium.Space[Any], keys: tuple[str, ...] | None = None) -> None:
@@ -35,7 +37,7 @@ class Flattener:
         self.keys: tuple[Place, ...] | None = tuple(part.place for part in parts)
         if self.keys == ((),):  # the observation is not made of parts
             self.keys = None
-        self.categorical = keys is None and is_categorical(space)
+        self.reach = 1.0 if keys is None and is_categorical(space) else math.inf
         self.shapes = tuple(part.shape for part in parts)
         self.sizes = tuple(part.size for part in parts)
         self.size = sum(self.sizes)
@@ -47,7 +49,7 @@ class Flattener:
         low, high = zip(*(part.bounds for part in parts), strict=True)
         self.bounds = np.concatenate(low), np.concatenate(high)
 
-    categorical = False
+    reach = math.inf
     picture_type: np.dtype[Any] | None
     """The type of a vector that suffices for `picture`; None if observations are no images."""
 

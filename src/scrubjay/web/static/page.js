@@ -328,6 +328,7 @@ async function pollEpisode(episode) {
   if (!episode.done) setTimeout(() => pollEpisode(episode).catch(complain), POLL_MS);
   else {
     drawSteps();
+    showFacts(episode, state.step);
     await loadPath();
     map.drawOverlay();
   }
@@ -361,6 +362,14 @@ function showStep(step, kind = "step") {
   step = Math.min(Math.max(step, 0), episode.steps.length - 1);
   state.step = map.marks.step = step;
   $("step").value = step;
+  showFacts(episode, step);
+  showFrame(episode, step);
+  drawSteps();
+  return interact(kind, (isNewest) => explain({ episode: episode.number, step }, isNewest));
+}
+
+function showFacts(episode, step) {
+  if (!episode.steps.length) return;
   const { action, reward, followed } = episode.steps[step], kept = episode.kept[step];
   const link = (f) => {
     const made = element("button", { type: "button", className: "link", textContent: f.row.toLocaleString("en") });
@@ -378,9 +387,6 @@ function showStep(step, kind = "step") {
     ] : []),
     ["return", kept === undefined ? "known at the end of the episode" : format(kept)],
   ]);
-  showFrame(episode, step);
-  drawSteps();
-  return interact(kind, (isNewest) => explain({ episode: episode.number, step }, isNewest));
 }
 
 function showFrame(episode, step) {
