@@ -110,10 +110,10 @@ def test_defect_18_the_hint_for_unbounded_actions_works(dtype):
     assert wrapped.action_space.contains(agent.predict(np.zeros(1, np.float32))[0])
 
 
-def test_discrete_observations_are_refused():
+def test_observations_of_text_are_refused():
     env = Corridor()
-    env.observation_space = gym.spaces.Discrete(5)
-    with pytest.raises(TypeError, match=r"Box observations.*Discrete\(5\)"):
+    env.observation_space = gym.spaces.Text(5)
+    with pytest.raises(TypeError, match=r"Box, Discrete.*Text\("):
         CEC(env, seed=0)
 
 
