@@ -1,4 +1,4 @@
-"""CECPlus: CEC that explores further, joins what it knows and checks what it believes.
+"""CECPlus: CEC that explores further and joins what it knows.
 
 The table and the walk of `CEC`, with one setting for all tasks: lengths are measured in steps,
 values as shares of the best at hand. What it adds, and the value with which each part does nothing:
@@ -111,7 +111,7 @@ def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
 
 
 class CECPlus(MemoryAgent):
-    """`CEC` that needs no settings: explores further, joins what it knows, checks what it believes.
+    """`CEC` that needs no settings: explores further and joins what it knows.
 
     Keys are the observations, divided by their spread in the first 1,000 steps; of an image, about
     8 x 8 blocks of pixels. Where observations are dictionaries with goals, the way to the desired
