@@ -279,7 +279,7 @@ class CECPlus(MemoryAgent):
     def _transition_columns(self) -> dict[str, Any]:
         """Where rows led to, if anything is made of it."""
         if self._map is not None:
-            return planning.columns(self.embedding.key_dim) | {"links": ((LINKS,), np.int32)}
+            return planning.columns(self.embedding.key_dim) | {"links": ((LINKS,), np.int32), "moved": len(self._map.goals.desired)}
         keeps = self.planning or self.discovery or self._plans_goals
         return planning.columns(self.embedding.key_dim) if keeps else {}
 
@@ -298,11 +298,15 @@ class CECPlus(MemoryAgent):
             self._seek(memory.column_arrays["lure"][:, 0])
 
     def _with_values(
-        self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any]
+        self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Any = None
     ) -> tuple[Any, ...]:
         """What a decision reads, with (1, n) values of the rows or (L, n), those of each lane."""
         memory, actions = self.memory, self.memory.column_arrays["action"]
-        return *memory.tree.arrays, values, actions, self._mask, rules
+        if self._map is None:
+            ways = np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32), np.zeros((1, 1))
+        else:
+            ways = memory.column_arrays["next"], memory.column_arrays["moved"], aims if aims is not None else np.zeros((1,1))
+        return *memory.tree.arrays, values, actions, self._mask, *ways, rules
 
     def _seek(self, lure: npt.NDArray[np.float32]) -> None:
         """Follow lures in place of values, if there are any."""
@@ -337,6 +341,7 @@ class CECPlus(MemoryAgent):
             "hold": self.hold,
             "clock": memory.clock,
             "seeks": False,
+            "gamma": self.gamma,
         }
         return np.array([tuple(fields[name] for name in RULE.names or ())], RULE)
 
@@ -356,8 +361,8 @@ class CECPlus(MemoryAgent):
             if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
                 return self._decide_apart(self._map, lanes, keys, epsilon)
             fading = float(self._rules["fading"][0])
-            plans = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
-            given = self._with_values(plans, self._rules)
+            plans, aims = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
+            given = self._with_values(plans, self._rules, aims)
         given = *given, self.codec.bounds, *lanes, keys, epsilon
         if self._kernel is None:
             self._kernel = without_dispatch(select_actions, *given)
@@ -367,16 +372,18 @@ class CECPlus(MemoryAgent):
         """What decides the target of a plan, where there is none."""
         return generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
 
-    def _plan_of(self, known: GoalMap, key: Floats) -> npt.NDArray[np.float32]:
+    def _plan_of(self, known: GoalMap, key: Floats):
         """(1, n): the values of rows for the goal of one key."""
         goal, fading = known.desired(key[None])[0], float(self._rules["fading"][0])
-        return known.known_plan(self.memory, goal, self.gamma, fading)[None]
+        values, limit = known.known_plan(self.memory, goal, self.gamma, fading)
+        return values[None], np.append(known.achieved(key[None])[0] - goal, limit)[None]
 
     def _decide_apart(self, known: GoalMap, lanes: Lanes, keys: Floats, epsilon: float) -> int:
         """The decisions for keys that belong to no episode, one after the other."""
         for i in range(len(keys)):
             own = (array[i : i + 1] for array in lanes)
-            given = self._with_values(self._plan_of(known, keys[i]), self._rules)
+            plan, aims = self._plan_of(known, keys[i])
+            given = self._with_values(plan, self._rules, aims)
             if select_actions(*given, self.codec.bounds, *own, keys[i : i + 1], epsilon) >= 0:
                 return i
         return -1
@@ -387,9 +394,10 @@ class CECPlus(MemoryAgent):
         values = self.memory.value_array[None]
         size = max(len(keys), 1) if self._map is None else 1
         for part in (slice(i, i + size) for i in range(0, len(keys), size)):
+            aims = None
             if self._map is not None:
-                values = self._plan_of(self._map, keys[part][0])
-            bad = greedy_actions(*self._with_values(values, self._rules), keys[part], found[part])
+                values, aims = self._plan_of(self._map, keys[part][0])
+            bad = greedy_actions(*self._with_values(values, self._rules, aims), keys[part], found[part])
             if bad >= 0:
                 key = keys[part][bad]
                 raise ValueError(f"expected a finite observation, got one whose key is {key}")
@@ -474,7 +482,8 @@ class CECPlus(MemoryAgent):
         old, self._map, self._next_plan = self.memory, GoalMap(goals, radius), 0
         self.memories = self.make_memories()
         self.memory.distance_threshold = old.distance_threshold
-        copy_rows(old, self.memory, goals.mask(old.key_dim))
+        self._map.set_scale(self.embedding.state())
+        copy_rows(self._map, old, self.memory, goals.mask(old.key_dim))
         self.memory_changed()
         self._link()
 
@@ -489,7 +498,7 @@ class CECPlus(MemoryAgent):
         known.observe(with_last(experience), experience.rewards)
         returns = self.plain_returns(experience.rewards, experience.terminated)
         check_returns(returns, experience.rewards)
-        learned = write_ways(self.memory, self._mask, experience, returns)
+        learned = write_ways(known, self.memory, self._mask, experience, returns)
         self._link()
         return learned
 
@@ -610,6 +619,6 @@ class CECPlus(MemoryAgent):
     def explain_key(self, key: Floats) -> Explanation:
         values = self.memory.value_array
         if self._map is not None:
-            values = self._plan_of(self._map, np.asarray(key, np.float64))[0]
+            values = self._plan_of(self._map, np.asarray(key, np.float64))[0][0]
         found = explain_best(self.memory, key * self._mask, self._rules[0], weigh, FAR, values)
         return found._replace(key=key)

@@ -41,6 +41,9 @@ HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a pro
 COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
 ALWAYS = 1e9  # the exploration scale of an episode that only explores
 STILL = 0.1  # thresholds; a shorter step is none
+RIM = 5.0  # steps that the rim of a goal is farther away than its middle, which is hardly missed
+AROUND = 8  # rows around where a step would lead
+FADE = float(__import__("os").environ.get("FADE", "0"))
 FAR = 64  # rows that are asked when no neighbour knows anything
 
 # Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
@@ -67,6 +70,7 @@ RULE = np.dtype(
         ("hold", np.int64),
         ("clock", np.int64),
         ("seeks", np.bool_),  # whether values are lures, which end at a target
+        ("gamma", np.float64),
     ]
 )
 """What a decision reads of the settings and of the memory's present state."""
@@ -84,6 +88,9 @@ def select_actions(
     plans: npt.NDArray[np.float32],
     actions: npt.NDArray[np.float32],
     mask: npt.NDArray[np.float32],
+    nexts: npt.NDArray[np.float32],
+    moved: npt.NDArray[np.float32],
+    aims: Floats,
     rules: npt.NDArray[Any],
     bounds: npt.NDArray[np.float32],
     lane_keys: npt.NDArray[np.float32],
@@ -138,6 +145,10 @@ def select_actions(
         else:
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
         count = weigh(values, rows, squared, found, rule, scores)
+        if len(nexts) > 0 and not at_random:
+            aim = aims[lane if len(plans) > 1 else 0]
+            if aim[-1] > 0.0:
+                foresee(tree, values, mask, nexts, moved, aim, place, rows, squared, count, rule, scores)
         note_best(rows, squared, scores, count, rule, notes, noted)
         if rule.seeks and notes[BEST] >= 0 and values[notes[BEST]] >= TARGET:
             scales[lane] = ALWAYS  # it has arrived: from now on at random
@@ -186,6 +197,35 @@ def weigh(
 
 
 @compiled()
+def foresee(
+    tree: TreeArrays, values: npt.NDArray[np.float32], mask: npt.NDArray[np.float32],
+    nexts: npt.NDArray[np.float32], moved: npt.NDArray[np.float32], aim: Floats,
+    key: npt.NDArray[np.float32], rows: Ints, squared: Floats, count: int, rule: Any, scores: Floats,
+) -> None:  # fmt: skip
+    """Score the neighbours by where their steps would lead from here."""
+    limit = aim[len(aim) - 1]
+    near_rows, near_squared = np.empty(AROUND, np.int64), np.empty(AROUND, np.float64)
+    there = np.empty(len(key), np.float32)
+    for i in range(count):
+        row = rows[i]
+        apart = 0.0
+        for j in range(len(aim) - 1):
+            apart += (aim[j] + np.float64(moved[row, j])) ** 2
+        if apart <= limit * limit:
+            score = rule.gamma ** (RIM * np.sqrt(apart) / limit)
+        else:
+            for j in range(len(key)):
+                there[j] = key[j] + nexts[row, j] * mask[j] - tree.keys[row, j]
+            found = find_neighbors(tree, there, AROUND, rule.radius, near_rows, near_squared)
+            best = 0.0
+            for j in range(found):
+                value = np.float64(values[near_rows[j]])
+                best = max(best, value * np.exp(-rule.fading * np.sqrt(near_squared[j])))
+            score = rule.gamma * best
+        scores[i] = score * np.exp(-FADE * rule.fading * np.sqrt(squared[i]))
+
+
+@compiled()
 def note_best(
     rows: Ints, squared: Floats, scores: Floats, count: int, rule: Any, notes: Ints, noted: Floats
 ) -> None:
@@ -220,6 +260,9 @@ def greedy_actions(
     plans: npt.NDArray[np.float32],
     actions: npt.NDArray[np.float32],
     mask: npt.NDArray[np.float32],
+    nexts: npt.NDArray[np.float32],
+    moved: npt.NDArray[np.float32],
+    aims: Floats,
     rules: npt.NDArray[Any],
     keys: Floats,
     found_actions: npt.NDArray[np.float32],
@@ -245,6 +288,8 @@ def greedy_actions(
         if rule.best:
             found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
             count = weigh(values, rows, squared, found, rule, scores)
+            if len(nexts) > 0 and aims[0, -1] > 0.0:
+                foresee(tree, values, mask, nexts, moved, aims[0], key, rows, squared, count, rule, scores)
         if count > 0:
             copy_action(actions[rows[best_of(scores, count)]], found_actions[i])
             continue

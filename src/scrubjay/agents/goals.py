@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from scrubjay.agents.cec_plus_kernels import FOLLOWED, SEEN
+from scrubjay.agents.cec_plus_kernels import FOLLOWED, RIM, SEEN
 from scrubjay.agents.discovery import TARGET, rare_row
 from scrubjay.agents.metric import MOST, prediction_error, standardised
 from scrubjay.agents.planning import SETTLED, led_to, link, sweep, transition_columns
@@ -31,6 +31,7 @@ from scrubjay.agents.recorder import DECIDES, NUMBER, Experience, Lanes, Learned
 from scrubjay.compiled import compiled
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.kdtree import TreeArrays, find_neighbors
 
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.float32]
@@ -40,7 +41,6 @@ Rewards = Callable[[Floats, Floats], Floats]
 LINKS = 8  # rows around the key that a row led to
 KEPT_PLANS = 64
 FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
-RIM = 5.0  # steps that the rim of a goal is farther away than its middle, which is hardly missed
 CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
 EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
 AGREED = 0.8  # share of the steps to within that distance of a goal that were paid
@@ -172,15 +172,17 @@ class LanePlans:
 
     def __init__(self) -> None:
         self.values: Values = np.zeros((1, 1), np.float32)
+        self.limits: Floats = np.zeros(1)
         self._aims: dict[int, tuple[int, bytes]] = {}
 
     def has(self, lane: int, aim: tuple[int, bytes]) -> bool:
         """Whether a lane's plan is that for an episode's number and a goal."""
         return self._aims.get(lane) == aim
 
-    def put(self, lane: int, aim: tuple[int, bytes], values: Values) -> None:
+    def put(self, lane: int, aim: tuple[int, bytes], values: Values, limit: float) -> None:
         """Keep the plan of a lane."""
         self.reserve(lane + 1, len(values))
+        self.limits[lane] = limit
         self.values[lane, : len(values)] = values
         self.values[lane, len(values) :] = 0.0
         self._aims[lane] = aim
@@ -192,6 +194,7 @@ class LanePlans:
             rows = rows if n_rows <= rows else 2 * n_rows
             grown = np.zeros((max(n_lanes, lanes), rows), np.float32)
             grown[:lanes, : self.values.shape[1]] = self.values
+            self.limits = np.append(self.limits, np.zeros(len(grown) - lanes))
             self.values = grown
 
 
@@ -210,7 +213,7 @@ class GoalMap:
         self._shift = self._scale = np.zeros(0)
         self._links: tuple[int, npt.NDArray[np.int64], Floats] | None = None
         self.lanes = LanePlans()
-        self._known: tuple[int, dict[bytes, Values]] = -1, {}
+        self._known: tuple[int, dict[bytes, tuple[Values, float]]] = -1, {}
 
     def state(self) -> dict[str, Any]:
         """What a file keeps."""
@@ -262,6 +265,10 @@ class GoalMap:
             apart = np.linalg.norm(achieved[paid] - desired[paid], axis=1)
             self.radius = max(self.radius, float(apart.max()))
 
+    def moved(self, keys, nexts):
+        """(n, G): how far each step moved the achieved goal."""
+        return (self.achieved(nexts) - self.achieved(keys)).astype(np.float32)
+
     def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
         """Which of the achieved goals count as a goal."""
         if self._compute is None:
@@ -279,7 +286,7 @@ class GoalMap:
         gamma: float,
         fading: float,
         rng: np.random.Generator | None = None,
-    ) -> Values:
+    ) -> tuple[Values, float]:
         """What each row is worth for a goal.
 
         Args:
@@ -299,19 +306,21 @@ class GoalMap:
         hits = self.achieves(achieved, goal)
         apart = np.linalg.norm(achieved - goal, axis=1)
         values = np.zeros(len(memory), np.float32)
+        limit = 0.0
         if hits.any():
+            limit = max(float(apart[hits].max()), 1e-300)
             values[hits] = gamma ** (RIM * apart[hits] / max(apart[hits].max(), 1e-300))
         else:
             hits = _targets(memory, apart, rng)
             values[hits] = TARGET
         mine = np.where(hits[:, None], -1, links)
         sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
-        return values
+        return values, limit
 
     def plan_lanes(
         self, memory: EpisodicMemory, lanes: Lanes, keys: Floats, gamma: float, fading: float,
         draws: Callable[[int], np.random.Generator],
-    ) -> Values:  # fmt: skip
+    ) -> tuple[Values, Floats]:  # fmt: skip
         """(L, n): what each row is worth for each lane, planned again for a new goal or episode.
 
         Args:
@@ -327,13 +336,14 @@ class GoalMap:
         for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not self.lanes.has(lane, aim):
-                values = self.plan(memory, goals[lane], gamma, fading, draws(lane))
-                self.lanes.put(lane, aim, values)
-        return self.lanes.values
+                values, limit = self.plan(memory, goals[lane], gamma, fading, draws(lane))
+                self.lanes.put(lane, aim, values, limit)
+        n = len(keys)
+        return self.lanes.values, np.column_stack([self.achieved(keys) - goals, self.lanes.limits[:n]])
 
     def known_plan(
         self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float
-    ) -> Values:
+    ) -> tuple[Values, float]:
         """The same as `plan`, made once for each goal and state of the memory."""
         clock, plans = self._known
         if clock != memory.clock:
@@ -387,7 +397,7 @@ def _targets(
 
 
 def write_ways(
-    memory: EpisodicMemory, mask: Keys, experience: Experience, returns: Floats
+    known: GoalMap, memory: EpisodicMemory, mask: Keys, experience: Experience, returns: Floats
 ) -> Learned:
     """Write the steps of an episode, each linked to the one after it.
 
@@ -402,12 +412,19 @@ def write_ways(
     """
     columns = transition_columns(led_to(experience), experience.actions, experience.rewards)
     repeated = repeated_steps(memory, mask, experience, columns["next"])
+    if TOL > 0 and len(memory):
+        alike = foreseen(*memory.tree.arrays, memory.column_arrays["next"], experience.keys * mask, columns["next"] * mask, mask, memory.distance_threshold, TOL * memory.distance_threshold)
+        repeated |= alike >= 0
+        repeated[-1] = False
     # from the last step to the first, so that a sweep carries values along an episode
     steps = np.flatnonzero(~repeated)[::-1]
     # after a success it would have gone on for other goals, after a failure not
     columns["ended"] &= experience.terminated and returns.max() <= 0
     columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
+    columns["moved"] = known.moved(experience.keys, columns["next"])
     rows = np.where(repeated, experience.trace[:, FOLLOWED], -1)
+    if TOL > 0 and len(memory):
+        rows = np.where(repeated & (alike >= 0), alike, rows)
     chosen: dict[str, Any] = {name: columns[name][steps] for name in memory.column_arrays}
     keys = experience.keys[steps] * mask
     rows[steps], outcomes = memory.write_many(keys, returns[steps], **chosen)
@@ -430,11 +447,12 @@ def repeated_steps(
     return same & found
 
 
-def copy_rows(old: EpisodicMemory, new: EpisodicMemory, mask: Keys) -> None:
+def copy_rows(known: GoalMap, old: EpisodicMemory, new: EpisodicMemory, mask: Keys) -> None:
     """Write the rows of a memory with goals into one without."""
     columns: dict[str, Any] = {name: column.copy() for name, column in old.columns.items()}
     columns["ended"] &= columns["reward"] <= 0
     columns["links"] = np.full((len(old), LINKS), -1, np.int32)
+    columns["moved"] = known.moved(old.keys, old.columns["next"])
     new.write_many(old.keys * mask, old.values, **columns)
 
 
@@ -450,6 +468,27 @@ def link_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> None:
     nexts = memory.columns["next"] * mask
     rows, _ = link(*memory.tree.arrays, nexts, ended, radius, 0.0, LINKS)
     memory.set_columns(np.arange(len(memory)), links=rows.astype(np.int32))
+
+
+TOL = float(__import__("os").environ.get("TOL", "0"))
+
+
+@compiled()
+def foreseen(tree_keys, nodes, boxes, buckets, stored, keys, nexts, mask, threshold, tolerance):
+    tree = TreeArrays(tree_keys, nodes, boxes, buckets)
+    found = np.full(len(keys), -1, np.int64)
+    rows, squared = np.empty(16, np.int64), np.empty(16)
+    for t in range(len(keys)):
+        n = find_neighbors(tree, keys[t], 16, threshold, rows, squared)
+        for i in range(n):
+            row = rows[i]
+            apart = 0.0
+            for j in range(len(mask)):
+                apart += (np.float64(nexts[t, j]) - keys[t, j] - stored[row, j] * mask[j] + tree_keys[row, j]) ** 2
+            if apart <= tolerance * tolerance:
+                found[t] = row
+                break
+    return found
 
 
 @compiled()
