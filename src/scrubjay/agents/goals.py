@@ -31,7 +31,6 @@ from scrubjay.agents.recorder import DECIDES, NUMBER, Experience, Lanes, Learned
 from scrubjay.compiled import compiled
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors
 
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.float32]
@@ -412,10 +411,6 @@ def write_ways(
     """
     columns = transition_columns(led_to(experience), experience.actions, experience.rewards)
     repeated = repeated_steps(memory, mask, experience, columns["next"])
-    if TOL > 0 and len(memory):
-        alike = foreseen(*memory.tree.arrays, memory.column_arrays["next"], experience.keys * mask, columns["next"] * mask, mask, memory.distance_threshold, TOL * memory.distance_threshold)
-        repeated |= alike >= 0
-        repeated[-1] = False
     # from the last step to the first, so that a sweep carries values along an episode
     steps = np.flatnonzero(~repeated)[::-1]
     # after a success it would have gone on for other goals, after a failure not
@@ -423,8 +418,6 @@ def write_ways(
     columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
     columns["moved"] = known.moved(experience.keys, columns["next"])
     rows = np.where(repeated, experience.trace[:, FOLLOWED], -1)
-    if TOL > 0 and len(memory):
-        rows = np.where(repeated & (alike >= 0), alike, rows)
     chosen: dict[str, Any] = {name: columns[name][steps] for name in memory.column_arrays}
     keys = experience.keys[steps] * mask
     rows[steps], outcomes = memory.write_many(keys, returns[steps], **chosen)
@@ -468,27 +461,6 @@ def link_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> None:
     nexts = memory.columns["next"] * mask
     rows, _ = link(*memory.tree.arrays, nexts, ended, radius, 0.0, LINKS)
     memory.set_columns(np.arange(len(memory)), links=rows.astype(np.int32))
-
-
-TOL = float(__import__("os").environ.get("TOL", "0"))
-
-
-@compiled()
-def foreseen(tree_keys, nodes, boxes, buckets, stored, keys, nexts, mask, threshold, tolerance):
-    tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    found = np.full(len(keys), -1, np.int64)
-    rows, squared = np.empty(16, np.int64), np.empty(16)
-    for t in range(len(keys)):
-        n = find_neighbors(tree, keys[t], 16, threshold, rows, squared)
-        for i in range(n):
-            row = rows[i]
-            apart = 0.0
-            for j in range(len(mask)):
-                apart += (np.float64(nexts[t, j]) - keys[t, j] - stored[row, j] * mask[j] + tree_keys[row, j]) ** 2
-            if apart <= tolerance * tolerance:
-                found[t] = row
-                break
-    return found
 
 
 @compiled()
