@@ -11,8 +11,9 @@ from scrubjay.agents.planning import CLOSE, LINKS, PASSES, SETTLED, Rule, swept_
 from scrubjay.memory import EpisodicMemory
 
 
-def memory_of(keys, values, nexts, rewards, ended):
+def memory_of(keys, values, nexts, rewards, ended, followed=None):
     """Rows exactly as given."""
+    followed = np.zeros(len(values)) if followed is None else followed
     keys = np.asarray(keys, np.float32).reshape(len(values), -1)
     memory = EpisodicMemory(
         keys.shape[1], capacity=100, columns={"action": 1, **planning.columns(keys.shape[1])},
@@ -22,7 +23,7 @@ def memory_of(keys, values, nexts, rewards, ended):
         keys, values, action=np.zeros((len(keys), 1)),
         next=np.asarray(nexts, np.float32).reshape(keys.shape),
         reward=np.asarray(rewards, np.float64)[:, None], ended=np.asarray(ended, np.bool_)[:, None],
-        lure=np.zeros((len(keys), 1)),
+        followed=np.asarray(followed, np.bool_)[:, None], lure=np.zeros((len(keys), 1)),
     )  # fmt: skip
     return memory
 
@@ -40,6 +41,9 @@ def naive(memory, rule):
         near = [j for j in order[:LINKS] if apart[j] <= radius]
         linked.append([] if columns["ended"][i, 0] else [(j, apart[j]) for j in near])
     settled = SETTLED * (max(values) - min(values))
+    for i, rows in enumerate(linked):
+        if rows and columns["followed"][i, 0]:
+            values[i] = rule.lowest
     for _ in range(PASSES):
         largest = 0.0
         for i, rows in enumerate(linked):
@@ -63,11 +67,13 @@ numbers = st.integers(-8, 8).map(lambda n: n / 4)
 
 @settings(deadline=None, max_examples=60)
 @given(
-    st.lists(st.tuples(numbers, numbers, numbers, numbers, st.booleans()), min_size=1, max_size=30)
+    st.lists(
+        st.tuples(numbers, numbers, numbers, numbers, st.booleans(), st.booleans()),
+        min_size=1, max_size=30,
+    )
 )
 def test_sweeping_does_what_a_naive_copy_does(rows):
-    keys, values, nexts, rewards, ended = (list(column) for column in zip(*rows, strict=True))
-    memory = memory_of(keys, values, nexts, rewards, ended)
+    memory = memory_of(*(list(column) for column in zip(*rows, strict=True)))
     rule = Rule(0.9, 0.6, 0.15, float(memory.value_range[0]))
     np.testing.assert_allclose(swept_values(memory, rule), naive(memory, rule), rtol=1e-6)
 
@@ -83,6 +89,16 @@ def test_values_never_grow_in_a_circle():
     memory = memory_of([0, 1], [1.0, 0.5], [1, 0], [0, 0], [False, False])
     swept = swept_values(memory, Rule(0.9, 0.1, 1e-9, 0.0))
     np.testing.assert_allclose(swept, [1.0, 0.9], rtol=1e-6)
+
+
+def test_rows_that_promise_each_other_what_no_one_reaches_fall():
+    # 0 and 1 lead to each other; 2 leads to 3, which ends with a success
+    given = [0, 1, 2, 3], [0.9, 0.9, 0.9, 1.0], [1, 0, 3, 4], [0, 0, 0, 1], [0, 0, 0, 1]
+    rule = Rule(0.9, 0.1, 1e-9, 0.0)
+    swept = swept_values(memory_of(*given, followed=[1, 1, 1, 1]), rule)
+    np.testing.assert_allclose(swept, [0, 0, 0.9, 1.0], atol=1e-6)
+    swept = swept_values(memory_of(*given), rule)
+    np.testing.assert_allclose(swept, [0.9, 0.9, 0.9, 1.0], rtol=1e-6)
 
 
 def test_rows_of_an_older_file_keep_their_values():

@@ -515,7 +515,7 @@ class CECPlus(MemoryAgent):
         same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
         steps = np.flatnonzero(same)
         chosen = {name: columns[name][steps] for name in ("next", "reward", "ended")}
-        memory.set_columns(followed[steps], **chosen)
+        memory.set_columns(followed[steps], followed=np.ones((len(steps), 1), np.bool_), **chosen)
 
     def planning_rule(self) -> planning.Rule:
         """How the values of rows follow from each other at present.

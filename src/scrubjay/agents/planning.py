@@ -2,7 +2,7 @@
 
 A row keeps the reward of its step and the key that it led to, the last time that it was followed.
 It is worth at least what the best of the rows around that key promises, less what the distance to
-it costs.
+it costs; a row that was followed is worth just that, whatever it once promised.
 """
 
 import math
@@ -47,6 +47,7 @@ def columns(key_dim: int) -> dict[str, Any]:
         "next": key_dim,
         "reward": ((1,), np.float64),
         "ended": ((1,), np.bool_),
+        "followed": ((1,), np.bool_),
         "lure": 1,
     }
 
@@ -60,6 +61,7 @@ def with_transitions(
         "next": keys,
         "reward": values.astype(np.float64)[:, None],
         "ended": np.ones((len(values), 1), np.bool_),
+        "followed": np.zeros((len(values), 1), np.bool_),
         "lure": np.zeros((len(values), 1), np.float32),
     }
     described = {name: [list(a.shape[1:]), a.dtype.name] for name, a in added.items()}
@@ -95,6 +97,7 @@ def transition_columns(
         "next": keys,
         "reward": rewards[:, None],
         "ended": (np.arange(n) == n - 1)[:, None],
+        "followed": np.zeros((n, 1), np.bool_),
         "lure": np.zeros((n, 1), np.float32),
     }
 
@@ -114,6 +117,8 @@ def swept_values(memory: EpisodicMemory, rule: Rule) -> Values:
     lowest, highest = memory.value_range
     rewards = memory.columns["reward"][:, 0].copy()
     settled = SETTLED * (highest - lowest)
+    # what a row promised before it was followed may have been a mistake, which only a fall corrects
+    values[memory.columns["followed"][:, 0] & (rows[:, 0] >= 0)] = rule.lowest
     sweep(values, rewards, rows, near, rule.gamma, rule.lowest, settled)
     return values
 
