@@ -114,6 +114,18 @@ def test_frozen_normalizer_leaves_a_constant_dimension_alone():
     assert embed(embedding, [2.0, 5.0]).tolist() == [0.0, 2.0]
 
 
+def test_frozen_normalizer_may_have_one_scale_for_all_dimensions():
+    embedding = FrozenNormalizer(100, common=True)
+    embedding.bind((np.zeros(3), np.ones(3)), seed=1)
+    draws = np.random.default_rng(0).normal(size=(100, 3)) * [0.0, 1.0, 9.0]
+    for row in draws:
+        embedding.observe(row, np.empty(3))
+    embedding.end_episode()
+    scale = np.sqrt(draws.var(axis=0).mean())
+    keys = embedding.embed_batch(draws)
+    np.testing.assert_allclose(keys, (draws - draws.mean(axis=0)) / scale, atol=1e-9)
+
+
 def test_projection_is_x_times_a_matrix_of_normals_from_the_seed():
     embedding = bound(RandomProjection(2), dim=5, seed=9)
     matrix = generator(9, Stream.EMBEDDING).standard_normal((5, 2))
@@ -219,6 +231,7 @@ MAKERS = {
     "bounds": BoundsScaler,
     "running": RunningNormalizer,
     "frozen": lambda: FrozenNormalizer(30),
+    "common": lambda: FrozenNormalizer(30, common=True),
     "unfrozen": lambda: FrozenNormalizer(1000),
     "projection": lambda: RandomProjection(2),
     "chain": lambda: Chain([RunningNormalizer(), RandomProjection(2), FrozenNormalizer(10)]),

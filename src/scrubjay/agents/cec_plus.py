@@ -207,6 +207,7 @@ class CECPlus(MemoryAgent):
         if has_goals(self.observation_space) and not self.goal_planning:
             stages.insert(0, GoalDifference())
         elif factor := reduction(self.observation_space):
+            stages[-1] = FrozenNormalizer(1000, common=True)
             stages.insert(0, Downsample(factor))
         return stages[0] if len(stages) == 1 else Chain(stages)
 

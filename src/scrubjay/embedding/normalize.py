@@ -131,6 +131,8 @@ class FrozenNormalizer(RunningNormalizer):
 
     Args:
         n_steps: Number of observations.
+        common: Whether all dimensions have one scale, as pixels should: a pixel that is rarely
+            different would otherwise count for many.
 
     Raises:
         ValueError: If `n_steps` is not a whole number of at least 2.
@@ -138,8 +140,9 @@ class FrozenNormalizer(RunningNormalizer):
 
     name = "frozen_normalizer"
 
-    def __init__(self, n_steps: int = 1000) -> None:
+    def __init__(self, n_steps: int = 1000, common: bool = False) -> None:
         self.n_steps = whole_number("n_steps", n_steps, at_least=2)
+        self.common = bool(common)
 
     def bind(self, bounds: Bounds, seed: int) -> Bounds:
         bounds = super().bind(bounds, seed)
@@ -160,6 +163,8 @@ class FrozenNormalizer(RunningNormalizer):
             self._freeze()
 
     def _freeze(self) -> None:
+        if self.common:
+            self._variance[:] = self._variance.mean()
         # the scale of a constant dimension is unknown: leave it as it is
         self._variance[self._variance < 1e-12] = 1.0
         self._frozen = True
@@ -203,7 +208,9 @@ class FrozenNormalizer(RunningNormalizer):
             _update(vector, self._count, self._mean, self._variance)
 
     def config(self) -> dict[str, Any]:
-        return {"name": self.name, "n_steps": self.n_steps}
+        config = {"name": self.name, "n_steps": self.n_steps}
+        # left out where it is not asked for, as in files that are older than this entry
+        return {**config, "common": True} if self.common else config
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         return {**super().state(), "frozen": np.array([self._frozen])}
