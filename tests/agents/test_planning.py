@@ -69,7 +69,8 @@ numbers = st.integers(-8, 8).map(lambda n: n / 4)
 @given(
     st.lists(
         st.tuples(numbers, numbers, numbers, numbers, st.booleans(), st.booleans()),
-        min_size=1, max_size=30,
+        min_size=1,
+        max_size=30,
     )
 )
 def test_sweeping_does_what_a_naive_copy_does(rows):
