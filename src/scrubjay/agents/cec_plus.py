@@ -26,7 +26,7 @@ docs/plus.md says what each is worth.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -45,6 +45,7 @@ from scrubjay.agents.cec_plus_kernels import (
     SEEN,
     back_up,
     greedy_actions,
+    score_predictions,
     select_actions,
     weigh,
 )
@@ -97,10 +98,12 @@ from scrubjay.embedding import (
 from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.images import reduction
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.kdtree import TreeArrays
 from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
 
 SEEK_AFTER = 5_000  # steps without success, before rare places are sought
+NO_STEPS, NO_AIM = np.zeros((0, 1), np.float32), np.zeros((1, 1))  # where there are no goals
 
 
 def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
@@ -280,7 +283,8 @@ class CECPlus(MemoryAgent):
     def _transition_columns(self) -> dict[str, Any]:
         """Where rows led to, if anything is made of it."""
         if self._map is not None:
-            return planning.columns(self.embedding.key_dim) | {"links": ((LINKS,), np.int32), "moved": len(self._map.goals.desired)}
+            columns = {"links": ((LINKS,), np.int32), "moved": len(self._map.goals.desired)}
+            return planning.columns(self.embedding.key_dim) | columns
         keeps = self.planning or self.discovery or self._plans_goals
         return planning.columns(self.embedding.key_dim) if keeps else {}
 
@@ -299,15 +303,14 @@ class CECPlus(MemoryAgent):
             self._seek(memory.column_arrays["lure"][:, 0])
 
     def _with_values(
-        self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Any = None
+        self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Floats = NO_AIM
     ) -> tuple[Any, ...]:
         """What a decision reads, with (1, n) values of the rows or (L, n), those of each lane."""
-        memory, actions = self.memory, self.memory.column_arrays["action"]
-        if self._map is None:
-            ways = np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32), np.zeros((1, 1))
-        else:
-            ways = memory.column_arrays["next"], memory.column_arrays["moved"], aims if aims is not None else np.zeros((1,1))
-        return *memory.tree.arrays, values, actions, self._mask, *ways, rules
+        columns, steps = self.memory.column_arrays, (NO_STEPS, NO_STEPS)
+        if self._map is not None:
+            steps = columns["next"], columns["moved"]
+        tree = self.memory.tree.arrays
+        return *tree, values, columns["action"], self._mask, *steps, aims, rules
 
     def _seek(self, lure: npt.NDArray[np.float32]) -> None:
         """Follow lures in place of values, if there are any."""
@@ -362,8 +365,8 @@ class CECPlus(MemoryAgent):
             if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
                 return self._decide_apart(self._map, lanes, keys, epsilon)
             fading = float(self._rules["fading"][0])
-            plans, aims = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
-            given = self._with_values(plans, self._rules, aims)
+            found = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
+            given = self._with_values(found[0], self._rules, found[1])
         given = *given, self.codec.bounds, *lanes, keys, epsilon
         if self._kernel is None:
             self._kernel = without_dispatch(select_actions, *given)
@@ -373,18 +376,19 @@ class CECPlus(MemoryAgent):
         """What decides the target of a plan, where there is none."""
         return generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
 
-    def _plan_of(self, known: GoalMap, key: Floats):
-        """(1, n): the values of rows for the goal of one key."""
+    def _plan_of(
+        self, known: GoalMap, key: Floats
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any], Floats]:
+        """What `_with_values` takes for one key: (1, n) values for its goal, rule and aim."""
         goal, fading = known.desired(key[None])[0], float(self._rules["fading"][0])
-        values, limit = known.known_plan(self.memory, goal, self.gamma, fading)
-        return values[None], np.append(known.achieved(key[None])[0] - goal, limit)[None]
+        plan = known.known_plan(self.memory, goal, self.gamma, fading)
+        return plan.values[None], self._rules, known.aims(key[None], np.array([plan.limit]))
 
     def _decide_apart(self, known: GoalMap, lanes: Lanes, keys: Floats, epsilon: float) -> int:
         """The decisions for keys that belong to no episode, one after the other."""
         for i in range(len(keys)):
             own = (array[i : i + 1] for array in lanes)
-            plan, aims = self._plan_of(known, keys[i])
-            given = self._with_values(plan, self._rules, aims)
+            given = self._with_values(*self._plan_of(known, keys[i]))
             if select_actions(*given, self.codec.bounds, *own, keys[i : i + 1], epsilon) >= 0:
                 return i
         return -1
@@ -392,13 +396,12 @@ class CECPlus(MemoryAgent):
     def greedy_actions(self, keys: Floats) -> npt.NDArray[np.float32]:
         """The actions of the best neighbours."""
         found = np.empty((len(keys), self.codec.size), np.float32)
-        values = self.memory.value_array[None]
+        given = self._with_values(self.memory.value_array[None], self._rules)
         size = max(len(keys), 1) if self._map is None else 1
         for part in (slice(i, i + size) for i in range(0, len(keys), size)):
-            aims = None
             if self._map is not None:
-                values, aims = self._plan_of(self._map, keys[part][0])
-            bad = greedy_actions(*self._with_values(values, self._rules, aims), keys[part], found[part])
+                given = self._with_values(*self._plan_of(self._map, keys[part][0]))
+            bad = greedy_actions(*given, keys[part], found[part])
             if bad >= 0:
                 key = keys[part][bad]
                 raise ValueError(f"expected a finite observation, got one whose key is {key}")
@@ -618,8 +621,24 @@ class CECPlus(MemoryAgent):
         return config
 
     def explain_key(self, key: Floats) -> Explanation:
-        values = self.memory.value_array
+        values, weighed = self.memory.value_array, weigh
         if self._map is not None:
-            values = self._plan_of(self._map, np.asarray(key, np.float64))[0][0]
-        found = explain_best(self.memory, key * self._mask, self._rules[0], weigh, FAR, values)
+            plans, _, aims = self._plan_of(self._map, np.asarray(key, np.float64))
+            values, weighed = plans[0], self._predicting(key, aims[0])
+        found = explain_best(self.memory, key * self._mask, self._rules[0], weighed, FAR, values)
         return found._replace(key=key)
+
+    def _predicting(self, key: Floats, aim: Floats) -> Callable[..., int]:
+        """What `weigh` does, and then the scores of decisions for a goal."""
+        tree, columns = TreeArrays(*self.memory.tree.arrays), self.memory.column_arrays
+        steps, place = (columns["next"], columns["moved"]), np.float32(key) * self._mask
+
+        def weighed(values: Any, rows: Any, squared: Any, n: int, rule: Any, scores: Any) -> int:
+            count: int = weigh(values, rows, squared, n, rule, scores)
+            if aim[-1] > 0:
+                score_predictions(
+                    tree, values, self._mask, *steps, aim, place, rows, count, rule, scores
+                )
+            return count
+
+        return weighed

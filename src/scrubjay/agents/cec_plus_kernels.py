@@ -42,8 +42,7 @@ COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
 ALWAYS = 1e9  # the exploration scale of an episode that only explores
 STILL = 0.1  # thresholds; a shorter step is none
 RIM = 5.0  # steps that the rim of a goal is farther away than its middle, which is hardly missed
-AROUND = 8  # rows around where a step would lead
-FADE = float(__import__("os").environ.get("FADE", "0"))
+AROUND = 8  # rows asked for what the state is worth that a step would lead to
 FAR = 64  # rows that are asked when no neighbour knows anything
 
 # Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
@@ -70,7 +69,7 @@ RULE = np.dtype(
         ("hold", np.int64),
         ("clock", np.int64),
         ("seeks", np.bool_),  # whether values are lures, which end at a target
-        ("gamma", np.float64),
+        ("gamma", np.float64),  # discount factor
     ]
 )
 """What a decision reads of the settings and of the memory's present state."""
@@ -108,6 +107,7 @@ def select_actions(
 
     `plans` are the values of all rows, those of each lane where every lane has a goal of its own.
     `mask` is 0 for the dimensions of keys that tell the goal, which the memory does not have.
+    `nexts`, `moved` and `aims` are for goals (`score_predictions`); without any, `nexts` is empty.
     """
     tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
     n_neighbors, key_dim = rule.n_neighbors, keys.shape[1]
@@ -145,10 +145,11 @@ def select_actions(
         else:
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
         count = weigh(values, rows, squared, found, rule, scores)
-        if len(nexts) > 0 and not at_random:
-            aim = aims[lane if len(plans) > 1 else 0]
-            if aim[-1] > 0.0:
-                foresee(tree, values, mask, nexts, moved, aim, place, rows, squared, count, rule, scores)
+        aim = aims[lane if len(plans) > 1 else 0]
+        if len(nexts) > 0 and aim[-1] > 0.0 and not at_random:
+            score_predictions(
+                tree, values, mask, nexts, moved, aim, place, rows, count, rule, scores
+            )
         note_best(rows, squared, scores, count, rule, notes, noted)
         if rule.seeks and notes[BEST] >= 0 and values[notes[BEST]] >= TARGET:
             scales[lane] = ALWAYS  # it has arrived: from now on at random
@@ -197,32 +198,49 @@ def weigh(
 
 
 @compiled()
-def foresee(
+def score_predictions(
     tree: TreeArrays, values: npt.NDArray[np.float32], mask: npt.NDArray[np.float32],
     nexts: npt.NDArray[np.float32], moved: npt.NDArray[np.float32], aim: Floats,
-    key: npt.NDArray[np.float32], rows: Ints, squared: Floats, count: int, rule: Any, scores: Floats,
+    key: npt.NDArray[np.float32], rows: Ints, count: int, rule: Any, scores: Floats,
 ) -> None:  # fmt: skip
-    """Score the neighbours by where their steps would lead from here."""
-    limit = aim[len(aim) - 1]
+    """Score neighbours by the state that their steps would lead to from here.
+
+    A step is assumed to move the key by as much as it did where its row stands, and the achieved
+    goal by `moved`. Small goals are missed otherwise: the same action leads elsewhere from here.
+
+    Args:
+        tree: The index.
+        values: What each row is worth for the goal.
+        mask: 1 for each dimension of the state.
+        nexts: (n, D): the keys that the rows led to.
+        moved: (n, G): how far they moved the achieved goal.
+        aim: (G + 1,): the achieved goal of now minus the desired one, and how far the goal may be
+            missed.
+        key: (D,): the key of the state.
+        rows: The neighbours.
+        count: Their number.
+        rule: What a decision reads of the settings.
+        scores: Is written to.
+    """
+    limit = aim[-1]
     near_rows, near_squared = np.empty(AROUND, np.int64), np.empty(AROUND, np.float64)
-    there = np.empty(len(key), np.float32)
+    predicted = np.empty(len(key), np.float32)
     for i in range(count):
         row = rows[i]
         apart = 0.0
         for j in range(len(aim) - 1):
             apart += (aim[j] + np.float64(moved[row, j])) ** 2
         if apart <= limit * limit:
-            score = rule.gamma ** (RIM * np.sqrt(apart) / limit)
-        else:
-            for j in range(len(key)):
-                there[j] = key[j] + nexts[row, j] * mask[j] - tree.keys[row, j]
-            found = find_neighbors(tree, there, AROUND, rule.radius, near_rows, near_squared)
-            best = 0.0
-            for j in range(found):
-                value = np.float64(values[near_rows[j]])
-                best = max(best, value * np.exp(-rule.fading * np.sqrt(near_squared[j])))
-            score = rule.gamma * best
-        scores[i] = score * np.exp(-FADE * rule.fading * np.sqrt(squared[i]))
+            scores[i] = rule.gamma ** (RIM * np.sqrt(apart) / limit)
+            continue
+        for j in range(len(key)):
+            predicted[j] = key[j] + nexts[row, j] * mask[j] - tree.keys[row, j]
+        found = find_neighbors(tree, predicted, AROUND, rule.radius, near_rows, near_squared)
+        best = 0.0
+        for j in range(found):
+            value = np.float64(values[near_rows[j]])
+            best = max(best, value * np.exp(-rule.fading * np.sqrt(near_squared[j])))
+        scores[i] = rule.gamma * best
 
 
 @compiled()
@@ -289,7 +307,9 @@ def greedy_actions(
             found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
             count = weigh(values, rows, squared, found, rule, scores)
             if len(nexts) > 0 and aims[0, -1] > 0.0:
-                foresee(tree, values, mask, nexts, moved, aims[0], key, rows, squared, count, rule, scores)
+                score_predictions(
+                    tree, values, mask, nexts, moved, aims[0], key, rows, count, rule, scores
+                )
         if count > 0:
             copy_action(actions[rows[best_of(scores, count)]], found_actions[i])
             continue

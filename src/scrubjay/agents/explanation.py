@@ -238,8 +238,8 @@ def explain_best(
 
 
 def _share(score: float, value: float, lowest: float) -> float:
-    """What distance leaves of a value, measured from the lowest one."""
-    return (score - lowest) / (float(value) - lowest) if value > lowest else 1.0
+    """How much of a value counts here, measured from the lowest one."""
+    return min((score - lowest) / (float(value) - lowest), 1.0) if value > lowest else 1.0
 
 
 def _closest_known(

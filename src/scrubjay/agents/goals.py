@@ -166,6 +166,19 @@ def _explains(
     return errors[0] < EXPLAINED * errors[1]
 
 
+class Plan(NamedTuple):
+    """The way to a goal.
+
+    Attributes:
+        values: What each row is worth: 1 where the middle of the goal is reached. Where no row
+            achieves it, those that come nearest are worth `TARGET`, which is more.
+        limit: How far from the middle the rows are that achieve the goal, at most; 0 if none does.
+    """
+
+    values: Values
+    limit: float
+
+
 class LanePlans:
     """What rows are worth for the goal of each lane; it changes with the goal and the episode."""
 
@@ -178,10 +191,11 @@ class LanePlans:
         """Whether a lane's plan is that for an episode's number and a goal."""
         return self._aims.get(lane) == aim
 
-    def put(self, lane: int, aim: tuple[int, bytes], values: Values, limit: float) -> None:
+    def put(self, lane: int, aim: tuple[int, bytes], plan: Plan) -> None:
         """Keep the plan of a lane."""
+        values = plan.values
         self.reserve(lane + 1, len(values))
-        self.limits[lane] = limit
+        self.limits[lane] = plan.limit
         self.values[lane, : len(values)] = values
         self.values[lane, len(values) :] = 0.0
         self._aims[lane] = aim
@@ -212,7 +226,7 @@ class GoalMap:
         self._shift = self._scale = np.zeros(0)
         self._links: tuple[int, npt.NDArray[np.int64], Floats] | None = None
         self.lanes = LanePlans()
-        self._known: tuple[int, dict[bytes, tuple[Values, float]]] = -1, {}
+        self._known: tuple[int, dict[bytes, Plan]] = -1, {}
 
     def state(self) -> dict[str, Any]:
         """What a file keeps."""
@@ -264,9 +278,15 @@ class GoalMap:
             apart = np.linalg.norm(achieved[paid] - desired[paid], axis=1)
             self.radius = max(self.radius, float(apart.max()))
 
-    def moved(self, keys, nexts):
-        """(n, G): how far each step moved the achieved goal."""
+    def moved(self, keys: npt.NDArray[Any], nexts: npt.NDArray[Any]) -> Keys:
+        """(n, G): how far each step moved the achieved goal, from the keys before and after it."""
         return (self.achieved(nexts) - self.achieved(keys)).astype(np.float32)
+
+    def aims(self, keys: Floats, limits: Floats) -> Floats:
+        """(n, G + 1): how far the achieved goals of keys are from the desired ones, and limits."""
+        found = np.empty((len(keys), len(self.goals.desired) + 1))
+        found[:, :-1], found[:, -1] = self.achieved(keys) - self.desired(keys), limits
+        return found
 
     def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
         """Which of the achieved goals count as a goal."""
@@ -285,7 +305,7 @@ class GoalMap:
         gamma: float,
         fading: float,
         rng: np.random.Generator | None = None,
-    ) -> tuple[Values, float]:
+    ) -> Plan:
         """What each row is worth for a goal.
 
         Args:
@@ -297,8 +317,7 @@ class GoalMap:
                 nearest or one in a rarely visited place; without it always the former.
 
         Returns:
-            Its value, 1 where the middle of the goal is reached. Where no row achieves the goal,
-            those that come nearest are worth `TARGET`, which is more.
+            The plan.
         """
         links, near = self._linked(memory, fading)
         achieved = self.achieved(memory.columns["next"])
@@ -308,19 +327,19 @@ class GoalMap:
         limit = 0.0
         if hits.any():
             limit = max(float(apart[hits].max()), 1e-300)
-            values[hits] = gamma ** (RIM * apart[hits] / max(apart[hits].max(), 1e-300))
+            values[hits] = gamma ** (RIM * apart[hits] / limit)
         else:
             hits = _targets(memory, apart, rng)
             values[hits] = TARGET
         mine = np.where(hits[:, None], -1, links)
         sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
-        return values, limit
+        return Plan(values, limit)
 
     def plan_lanes(
         self, memory: EpisodicMemory, lanes: Lanes, keys: Floats, gamma: float, fading: float,
         draws: Callable[[int], np.random.Generator],
     ) -> tuple[Values, Floats]:  # fmt: skip
-        """(L, n): what each row is worth for each lane, planned again for a new goal or episode.
+        """Plan for each lane with a new goal or episode.
 
         Args:
             memory: The memory.
@@ -329,20 +348,20 @@ class GoalMap:
             gamma: Discount factor.
             fading: As for `plan`.
             draws: Makes the random numbers of a lane.
+
+        Returns:
+            (L, n): what each row is worth for each lane, and (L, G + 1): their aims.
         """
         goals = self.desired(keys)
         self.lanes.reserve(len(keys), len(memory))
         for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not self.lanes.has(lane, aim):
-                values, limit = self.plan(memory, goals[lane], gamma, fading, draws(lane))
-                self.lanes.put(lane, aim, values, limit)
-        n = len(keys)
-        return self.lanes.values, np.column_stack([self.achieved(keys) - goals, self.lanes.limits[:n]])
+                plan = self.plan(memory, goals[lane], gamma, fading, draws(lane))
+                self.lanes.put(lane, aim, plan)
+        return self.lanes.values, self.aims(keys, self.lanes.limits[: len(keys)])
 
-    def known_plan(
-        self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float
-    ) -> tuple[Values, float]:
+    def known_plan(self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float) -> Plan:
         """The same as `plan`, made once for each goal and state of the memory."""
         clock, plans = self._known
         if clock != memory.clock:
@@ -401,6 +420,7 @@ def write_ways(
     """Write the steps of an episode, each linked to the one after it.
 
     Args:
+        known: What is known of goals.
         memory: The memory.
         mask: (D,): 1 for each dimension of the state.
         experience: The episode.
