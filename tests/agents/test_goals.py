@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 
 from scrubjay.agents import CECPlus
+from scrubjay.agents.cec_plus_kernels import RIM, RULE, score_predictions
 from scrubjay.agents.discovery import TARGET
 from scrubjay.agents.goals import (
     LINKS,
     GoalMap,
     Goals,
     LanePlans,
+    Plan,
     closeness_of_links,
     find_goals,
     goals_in,
@@ -18,6 +20,7 @@ from scrubjay.agents.goals import (
 )
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.kdtree import TreeArrays
 
 NAMES = ("achieved_goal", "desired_goal", "observation")
 
@@ -102,22 +105,25 @@ def known(radius=0.1):
 
 def test_rows_are_worth_what_they_lead_to():
     memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
-    goal_at_3 = known().plan(memory, np.array([3.0]), 0.5, 0.0)
+    goal_at_3 = known().plan(memory, np.array([3.0]), 0.5, 0.0).values
     np.testing.assert_allclose(goal_at_3, [0.25, 0.5, 1.0, 0.125])
-    goal_at_1 = known().plan(memory, np.array([1.0]), 0.5, 0.0)
+    goal_at_1 = known().plan(memory, np.array([1.0]), 0.5, 0.0).values
     np.testing.assert_allclose(goal_at_1, [1.0, 0.125, 0.25, 0.5])
 
 
 def test_a_goal_that_nothing_achieves_is_approached():
     memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
-    values = known().plan(memory, np.array([7.0]), 0.5, 0.0)
+    values, limit = known().plan(memory, np.array([7.0]), 0.5, 0.0)
     np.testing.assert_allclose(values, TARGET * np.array([0.25, 0.5, 1.0, 0.125]))
+    assert limit == 0
 
 
 def test_half_of_the_time_the_target_is_a_row_in_a_rare_place():
     memory = line_memory([1, 2, 3, 0], [[1], [2], [3], [0]])
     targets = [
-        int(known().plan(memory, np.array([7.0]), 0.5, 0.0, np.random.default_rng(seed)).argmax())
+        int(
+            known().plan(memory, np.array([7.0]), 0.5, 0.0, np.random.default_rng(seed))[0].argmax()
+        )
         for seed in range(200)
     ]
     assert set(targets) == {0, 1, 2, 3}
@@ -133,15 +139,45 @@ def test_a_distance_takes_from_what_a_link_is_worth():
     assert not near[1].any()
 
 
+def scores_of(aim, key=1.2, values=(0.0, 0.0, 1.0), fading=1.0):
+    """Scores of two neighbours on a line: one leads 0.5 to the right, one 1.0 to the left."""
+    keys = np.array([[1.0], [2.0], [1.7]], np.float32)
+    memory = EpisodicMemory(1, capacity=9, rule="append", index="kdtree", columns={})
+    memory.write_many(keys, np.zeros(3))
+    nexts, moved = np.array([[1.5], [1.0], [9.0]], np.float32), np.float32([[0.5], [-1.0], [0.0]])
+    rule = np.zeros(1, RULE)
+    rule["gamma"], rule["radius"], rule["fading"] = 0.9, 1.0, fading
+    scores = np.full(2, np.nan)
+    score_predictions(
+        TreeArrays(*memory.tree.arrays), np.array(values, np.float32), np.ones(1, np.float32),
+        nexts, moved, np.array(aim), np.array([key], np.float32), np.arange(2), 2, rule[0], scores,
+    )  # fmt: skip
+    return scores
+
+
+def test_neighbours_are_scored_by_where_their_steps_would_lead_from_here():
+    # the goal is at 1.7, within 0.1: from 1.2 the first one hits its middle, the second leads away
+    scores = scores_of(aim=[1.2 - 1.7, 0.1])
+    np.testing.assert_allclose(scores, [1.0, 0.9 * 0.0], atol=1e-6)
+    # from 1.25 it hits half way between the middle and the rim
+    np.testing.assert_allclose(scores_of([1.25 - 1.7, 0.1], 1.25)[0], 0.9 ** (RIM / 2), rtol=1e-6)
+    # a goal farther away: what the row is worth that stands nearest to where they would lead
+    scores = scores_of(aim=[1.2 - 5.0, 0.1])
+    np.testing.assert_allclose(scores, [0.9, 0.9 * 0.0], rtol=1e-6)
+    scores = scores_of(aim=[1.3 - 5.0, 0.1], key=1.3)
+    np.testing.assert_allclose(scores[0], 0.9 * np.exp(-0.1), rtol=1e-6)
+
+
 def test_plans_of_lanes_are_kept_apart():
     plans = LanePlans()
-    plans.put(0, (1, b"a"), np.ones(3, np.float32))
-    plans.put(2, (1, b"b"), np.full(5, 2, np.float32))
+    plans.put(0, (1, b"a"), Plan(np.ones(3, np.float32), 0.5))
+    plans.put(2, (1, b"b"), Plan(np.full(5, 2, np.float32), 0.0))
     assert plans.has(0, (1, b"a"))
     assert not plans.has(0, (2, b"a"))
     assert plans.values[0, :5].tolist() == [1, 1, 1, 0, 0]
     assert plans.values[2, :5].tolist() == [2] * 5
-    plans.put(2, (2, b"b"), np.ones(4, np.float32))
+    assert plans.limits[:3].tolist() == [0.5, 0, 0]
+    plans.put(2, (2, b"b"), Plan(np.ones(4, np.float32), 0.0))
     assert plans.values[2, :5].tolist() == [1, 1, 1, 1, 0]
 
 

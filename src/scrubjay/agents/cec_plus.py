@@ -103,7 +103,7 @@ from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
 
 SEEK_AFTER = 5_000  # steps without success, before rare places are sought
-NO_STEPS, NO_AIM = np.zeros((0, 1), np.float32), np.zeros((1, 1))  # where there are no goals
+NO_AIM = np.zeros((1, 1))  # where there are no goals
 
 
 def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
@@ -306,11 +306,11 @@ class CECPlus(MemoryAgent):
         self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Floats = NO_AIM
     ) -> tuple[Any, ...]:
         """What a decision reads, with (1, n) values of the rows or (L, n), those of each lane."""
-        columns, steps = self.memory.column_arrays, (NO_STEPS, NO_STEPS)
-        if self._map is not None:
-            steps = columns["next"], columns["moved"]
-        tree = self.memory.tree.arrays
-        return *tree, values, columns["action"], self._mask, *steps, aims, rules
+        tree, columns = self.memory.tree.arrays, self.memory.column_arrays
+        actions = columns["action"]
+        # without an aim they are not read; actions have the type that the kernel is compiled for
+        steps = (actions, actions) if self._map is None else (columns["next"], columns["moved"])
+        return *tree, values, actions, self._mask, *steps, aims, rules
 
     def _seek(self, lure: npt.NDArray[np.float32]) -> None:
         """Follow lures in place of values, if there are any."""

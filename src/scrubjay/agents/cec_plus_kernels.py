@@ -107,7 +107,7 @@ def select_actions(
 
     `plans` are the values of all rows, those of each lane where every lane has a goal of its own.
     `mask` is 0 for the dimensions of keys that tell the goal, which the memory does not have.
-    `nexts`, `moved` and `aims` are for goals (`score_predictions`); without any, `nexts` is empty.
+    `nexts`, `moved` and `aims` are for goals (`score_predictions`); an aim without a limit is none.
     """
     tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
     n_neighbors, key_dim = rule.n_neighbors, keys.shape[1]
@@ -146,7 +146,7 @@ def select_actions(
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
         count = weigh(values, rows, squared, found, rule, scores)
         aim = aims[lane if len(plans) > 1 else 0]
-        if len(nexts) > 0 and aim[-1] > 0.0 and not at_random:
+        if aim[-1] > 0.0 and not at_random:
             score_predictions(
                 tree, values, mask, nexts, moved, aim, place, rows, count, rule, scores
             )
@@ -306,7 +306,7 @@ def greedy_actions(
         if rule.best:
             found = find_neighbors(tree, key, n_neighbors, rule.radius, rows, squared)
             count = weigh(values, rows, squared, found, rule, scores)
-            if len(nexts) > 0 and aims[0, -1] > 0.0:
+            if aims[0, -1] > 0.0:
                 score_predictions(
                     tree, values, mask, nexts, moved, aims[0], key, rows, count, rule, scores
                 )

@@ -76,12 +76,12 @@ def with_last(experience: Experience) -> npt.NDArray[Any]:
     return np.vstack([experience.keys, experience.last_key])
 
 
-def led_to(experience: Experience) -> npt.NDArray[Any]:
-    """The key that each step led to."""
-    if experience.last_key is None:  # unknown in an episode of an older file, and not needed
-        return np.vstack([experience.keys[1:], experience.keys[-1:]])
-    # rounded as the memory would round it; in float64 all of them would be copied twice
-    return np.vstack([experience.keys[1:], experience.last_key.astype(np.float32)])
+def led_to(experience: Experience) -> npt.NDArray[np.float32]:
+    """The key that each step led to, rounded as the memory would round it."""
+    keys, last = experience.keys.astype(np.float32, copy=False), experience.last_key
+    if last is None:  # unknown in an episode of an older file, and not needed
+        return np.vstack([keys[1:], keys[-1:]])
+    return np.vstack([keys[1:], last.astype(np.float32)])
 
 
 def transition_columns(
