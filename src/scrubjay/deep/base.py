@@ -432,6 +432,17 @@ def policy_for(env: gymnasium.Env[Any, Any]) -> str:
     return "MultiInputPolicy" if has_parts else "MlpPolicy"
 
 
+def choose_preset(presets: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """The preset of that name, of those that are the same for all tasks.
+
+    Raises:
+        ValueError: If there is no such preset.
+    """
+    if name not in presets:
+        raise ValueError(f"expected one of the presets {', '.join(presets)}, got {name!r}")
+    return dict(presets[name])
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch use one thread within the block."""
