@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrubjay.cli.layout import wrapped
+from scrubjay.cli.loading import add_env_kwargs, add_success_key, parse_env_kwargs
 from scrubjay.cli.main import FAILURE, refuse
 from scrubjay.cli.options import whole
-from scrubjay.cli.subjects import add_env_kwargs, add_success_key, parse_env_kwargs
 
 if TYPE_CHECKING:
     from scrubjay.training.env_check import Finding

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from scrubjay import __version__
-from scrubjay.cli.failures import message
-from scrubjay.cli.habits import unknown_command, unknown_option
+from scrubjay.cli.errors import message
+from scrubjay.cli.suggestions import unknown_command, unknown_option
 from scrubjay.envs.catalog import UnknownTaskError
 
 # name: (module in this folder, one line)

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.failures import one_line
-from scrubjay.cli.habits import METHOD, TASK, habitual
+from scrubjay.cli.errors import one_line
 from scrubjay.cli.launchers import add_launcher, transport_of
-from scrubjay.cli.main import INTERRUPTED, CommandError, Parser, refuse
-from scrubjay.cli.options import add_settings, owner_of, whole
-from scrubjay.cli.subjects import (
+from scrubjay.cli.loading import (
     add_env_kwargs,
     add_success_key,
     add_trust_module,
     parse_env_kwargs,
     take_task,
 )
+from scrubjay.cli.main import INTERRUPTED, CommandError, Parser, refuse
+from scrubjay.cli.options import add_settings, owner_of, whole
+from scrubjay.cli.suggestions import METHOD, TASK, from_other_tools
 from scrubjay.cli.summary import print_summary
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> Non
         if owner_of(option):
             raise CommandError(NOTHING_MORE)
         refuse(unknown, arguments)
-    if option in (*METHOD, *TASK) or habitual(option, arguments.flags):
+    if option in (*METHOD, *TASK) or from_other_tools(option, arguments.flags):
         refuse(unknown, arguments)
     if not arguments.named and "agent" in arguments:
         _spec(arguments.agent)  # without a known method there are no settings to compare with

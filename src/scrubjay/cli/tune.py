@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.launchers import add_launcher, launcher_of
 from scrubjay.cli.layout import print_table, wrapped
+from scrubjay.cli.loading import add_env_kwargs, add_success_key, parse_env_kwargs, take_task
 from scrubjay.cli.main import INTERRUPTED, CommandError
 from scrubjay.cli.options import flag, whole
-from scrubjay.cli.subjects import add_env_kwargs, add_success_key, parse_env_kwargs, take_task
 from scrubjay.cli.train import add_agent_arguments as add_agent_arguments
 from scrubjay.cli.train import checked_options, refuse_unknown
 
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 
 
 def _config(arguments: argparse.Namespace) -> "TuneConfig":
-    from scrubjay.cli.failures import one_line
+    from scrubjay.cli.errors import one_line
     from scrubjay.runs.config import RunConfig
     from scrubjay.runs.tuning import TuneConfig
 

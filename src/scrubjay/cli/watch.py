@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.evaluate import no_signal
 from scrubjay.cli.layout import print_facts
+from scrubjay.cli.loading import add_loading_arguments, open_agent, parse_env_kwargs, take_task
 from scrubjay.cli.main import CommandError, refuse
 from scrubjay.cli.options import whole
-from scrubjay.cli.subjects import add_subject, open_subject, parse_env_kwargs, take_task
 
 if TYPE_CHECKING:
     import gymnasium
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `scrubjay watch`."""
     parser.epilog = EPILOG
     add = parser.add_argument
-    add("subject", metavar="TASK|RUN|FILE",
+    add("target", metavar="TASK|RUN|FILE",
         help="a task (with --random), a run folder or a saved agent")  # fmt: skip
     add("task", nargs="?", metavar="TASK", help="the task of the run or file (default: the run's)")
     add("--random", action="store_true", help="uniform actions instead of a trained agent")
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=whole, metavar="S", default=0,
         help="of start states and random actions (default 0)")  # fmt: skip
     add("--max-frames", type=whole, metavar="N", help="frames at most (default: whole episodes)")
-    add_subject(parser)
+    add_loading_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.training.records import success_of
 
     refuse(take_task(arguments, unknown), arguments)
-    env, policy, name, success_key = _subject(arguments)
+    env, policy, name, success_key = _environment_and_policy(arguments)
     film = record(
         env,
         policy,
@@ -88,26 +88,26 @@ def _lines(
     return lines
 
 
-def _subject(
+def _environment_and_policy(
     arguments: argparse.Namespace,
 ) -> "tuple[gymnasium.Env[Any, Any], Policy | None, str, str | None]":
     """The environment, the policy, a name for the film, and the key of its success."""
-    path = Path(arguments.subject)
+    path = Path(arguments.target)
     if arguments.random:
         return _random(arguments)
     if not path.exists():
         raise CommandError(
-            f"{arguments.subject} is neither a run folder nor a file; for a task without an agent "
+            f"{arguments.target} is neither a run folder nor a file; for a task without an agent "
             "add --random"
         )
-    subject = open_subject(path, arguments)
-    env = _drawing(subject.make_env, subject.config.task)
-    agent = subject.agent
+    loaded = open_agent(path, arguments)
+    env = _drawing(loaded.make_env, loaded.config.task)
+    agent = loaded.agent
     return (
         env,
         lambda observation: agent.predict(observation, deterministic=True)[0],
-        subject.name,
-        subject.config.success_key,
+        loaded.name,
+        loaded.config.success_key,
     )
 
 
@@ -119,7 +119,7 @@ def _random(
     if arguments.task:
         raise CommandError(f"expected one task with --random, got {arguments.task!r} too")
     options = parse_env_kwargs(arguments.env_kwargs)
-    config = RunConfig("cec", arguments.subject, task_options=options)
+    config = RunConfig("cec", arguments.target, task_options=options)
     name = config.task.rpartition(":")[2].rpartition("/")[2]
     return _drawing(config.make_env, config.task), None, name, arguments.success_key
 

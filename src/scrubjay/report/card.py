@@ -14,7 +14,7 @@ from scrubjay.analysis.groups import plain
 from scrubjay.analysis.reading import RunData, load_run
 from scrubjay.envs.catalog import short_task
 from scrubjay.optional import require
-from scrubjay.report.evidence import VIDEOS
+from scrubjay.report.data import VIDEOS
 from scrubjay.training.errors import RunError
 from scrubjay.training.run_folder import write_json, write_text
 from scrubjay.training.tables import read_columns

@@ -14,7 +14,7 @@ import numpy as np
 
 from scrubjay.analysis.curves import Curve, band_of, coincidences, summary
 from scrubjay.analysis.reading import Array
-from scrubjay.report.evidence import RunLink, Series
+from scrubjay.report.data import RunLink, Series
 from scrubjay.report.formatting import number
 
 MOST_DOTS = 60

@@ -1,4 +1,4 @@
-"""What the cells of the report's tables say."""
+"""The contents of the cells of the report's tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

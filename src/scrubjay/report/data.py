@@ -1,4 +1,4 @@
-"""What the sections of a report draw on: groups of runs, their curves, and what is missing."""
+"""The data of a report: groups of runs, their curves, and notes on what is missing."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -60,7 +60,7 @@ class Series:
         return [*([self.curve] if self.curve else []), *self.unfinished]
 
 
-class Evidence:
+class ReportData:
     """Groups in the order in which they are shown; what cannot be shown is added to `notes`."""
 
     def __init__(self, runs: list[RunData], notes: list[str], page_folder: Path) -> None:
@@ -92,7 +92,7 @@ class Evidence:
         return Method(label, self._colours[label])
 
     def note(self, text: str) -> None:
-        """Say something at the top of the page, once."""
+        """Add a note at the top of the page, once."""
         if text not in self.notes:
             self.notes.append(text)
 
