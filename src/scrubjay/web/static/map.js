@@ -315,7 +315,7 @@ export class ScatterMap {
   }
 
   drawMarks(c, color) {
-    const { path, step, broken, state, neighbors } = this.marks;
+    const { path, step, overestimated, state, neighbors } = this.marks;
     const ring = (at, radius, stroke, width) => {
       const [px, py] = this.toScreen(...at);
       for (const [s, w] of [[color("--paper"), width + 1.5], [stroke, width]]) {
@@ -326,7 +326,7 @@ export class ScatterMap {
         c.stroke();
       }
     };
-    for (const at of broken ?? []) ring(at, 5, color("--warn-line"), 1.6);
+    for (const at of overestimated ?? []) ring(at, 5, color("--warn-line"), 1.6);
     if (path?.length) {
       const on = path.map((at) => this.toScreen(...at));
       const jump = ([ax, ay], [bx, by]) => Math.hypot(ax - bx, ay - by) > LONGEST_STEP;

@@ -1,4 +1,4 @@
-"""Which dimensions of a key are the place in a maze, and where its walls are then."""
+"""The dimensions of a key that are the position in a maze, and its walls in those dimensions."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-NUDGE = 0.5  # how far the place is moved to see which dimension of the key follows
+NUDGE = 0.5  # how far the position is moved to see which dimension of the key follows
 
 
-class Place(NamedTuple):
-    """The place of a task among the dimensions of a key.
+class PositionAxes(NamedTuple):
+    """The position of a task among the dimensions of a key.
 
     Attributes:
         axes: The dimensions of the key that are x and y.
@@ -24,8 +24,8 @@ class Place(NamedTuple):
     ratio: float
 
 
-def find_place(agent: Any, seen: dict[str, Any]) -> Place | None:
-    """The place in the key, for a task whose observation begins with its position.
+def find_position(agent: Any, seen: dict[str, Any]) -> PositionAxes | None:
+    """The position in the key, for a task whose observation begins with its position.
 
     Each coordinate must move one dimension of the key, and in proportion.
 
@@ -34,7 +34,7 @@ def find_place(agent: Any, seen: dict[str, Any]) -> Place | None:
         seen: A first "observation" of the task, with "position" and "walls" if it has them.
 
     Returns:
-        The place, None if the key does not show it.
+        The axes, None if the key does not contain the position.
     """
     observation, position = seen.get("observation"), seen.get("position")
     if position is None or not isinstance(observation, np.ndarray) or observation.ndim != 1:
@@ -55,7 +55,7 @@ def find_place(agent: Any, seen: dict[str, Any]) -> Place | None:
         [float(shift[i % 2] + scale[i % 2] * end) for i, end in enumerate(wall)]
         for wall in seen.get("walls", [])
     ]
-    return Place((x, y), walls, abs(x_scale / y_scale))
+    return PositionAxes((x, y), walls, abs(x_scale / y_scale))
 
 
 def _moved(agent: Any, start: Floats, coordinate: int) -> Any:
