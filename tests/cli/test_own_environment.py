@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 from console import content, in_shell
 
-from scrubjay.envs.own import environment_spec, needs_import
+from scrubjay.envs.custom import environment_spec, needs_import
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import load_agent, resume, start
 from scrubjay.runs.sweep import sweep

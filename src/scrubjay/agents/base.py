@@ -19,21 +19,18 @@ from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.actions import KINDS, ActionCodec, make_codec
 from scrubjay.agents.album import Album
+from scrubjay.agents.checks import check_names, warn_of_images, warn_of_size
 from scrubjay.agents.collecting import CollectingAgent
 from scrubjay.agents.episode import Episode, sample_actions
-from scrubjay.agents.explanation import Explained
-from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
-from scrubjay.agents.habits import (
-    ARGUMENTS,
-    WithoutNetwork,
-    check_conveniences,
-    check_names,
-    chosen_seed,
-    warn_of_images,
-    warn_of_size,
-    with_conveniences,
+from scrubjay.agents.episode_keys import (
+    check_learned_keys,
+    study,
+    with_frames,
+    with_keys,
+    with_present_keys,
 )
-from scrubjay.agents.held_episodes import with_keys
+from scrubjay.agents.explanation import ExplainMixin
+from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
 from scrubjay.agents.recorder import (
     EpisodeRecorder,
     Experience,
@@ -42,10 +39,16 @@ from scrubjay.agents.recorder import (
     Learned,
     Notes,
 )
-from scrubjay.agents.rekeying import check_learned_keys, study, with_frames, with_present_keys
 from scrubjay.agents.returns import check_returns
+from scrubjay.agents.sb3_compat import (
+    ARGUMENTS,
+    NoNetworkMixin,
+    check_conveniences,
+    chosen_seed,
+    with_conveniences,
+)
 from scrubjay.agents.settings import settings_of
-from scrubjay.agents.warming import call_everything
+from scrubjay.agents.warm_up import call_everything
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
@@ -84,7 +87,7 @@ class Boundary(NamedTuple):
     embedding: Arrays
 
 
-class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
+class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
     """An agent that acts from episodic memory. A method says how it decides and how it learns.
 
     A method's constructor has its settings as keyword arguments, with their ranges, and calls

@@ -351,7 +351,7 @@ PAPER_NAMES = {
     "FetchReach": "SparseFetchReach",
 }
 # For a task that the paper does not have: its commonest settings.
-ELSEWHERE = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
+OTHER_TASKS = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
 
 
 def preset(task: str, name: str = "paper") -> dict[str, Any]:
@@ -375,7 +375,7 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
     task = name_of_task(task)
-    settings = TABLE.get(task, ELSEWHERE)
+    settings = TABLE.get(task, OTHER_TASKS)
     literal, published = name == "literal", name == "published"
     return {
         "n_neighbors": settings.k,

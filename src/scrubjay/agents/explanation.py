@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 N_SHOWN = 5  # rows of each memory that are shown for a method that does not explain itself
 UNKNOWN = float("nan")
-COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
+MIN_TEMPERATURE = 1e-300  # a temperature that is as good as 0 and may be divided by
 
 
 class Neighbor(NamedTuple):
@@ -61,7 +61,7 @@ class Explanation(NamedTuple):
     estimates: tuple[float, ...] = ()
 
 
-class Explained:
+class ExplainMixin:
     """The part of an agent that explains its decisions; a method may replace `explain_key`."""
 
     memories: dict[str, EpisodicMemory]
@@ -217,7 +217,7 @@ def explain_best(
     best = int(np.argmax(scores[:count])) if count else -1
     temperature = rule["temperature"]
     if count and rule["relative"]:
-        temperature = max(temperature * (scores[best] - rule["lowest"]), COLDEST)
+        temperature = max(temperature * (scores[best] - rule["lowest"]), MIN_TEMPERATURE)
     chances = softmax(scores[:count], temperature) + [0.0] * len(ignored)
     trust = [
         _share(s, values[r], rule["lowest"]) for s, r in zip(scores, rows[:count], strict=False)

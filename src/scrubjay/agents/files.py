@@ -30,7 +30,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 KIND = "agent"
 SUFFIXES = (".scrub", ".zip")
 # The errors that a manifest with wrong entries can cause.
-ODD = (
+MANIFEST_ERRORS = (
     LookupError,
     TypeError,
     ValueError,
@@ -115,10 +115,10 @@ def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
         name, config = upgraded(manifest["agent"], manifest["config"])
         found = agent_spec(name).load() if name != manifest["agent"] else find_class(cls, name)
         agent = _build(found, {**manifest, "config": config}, arrays)
-        _restore(agent, _as_of_now(manifest), _renamed(arrays))
+        _restore(agent, _with_memory_names(manifest), _renamed(arrays))
     except ArchiveError as error:
         raise ArchiveError(f"cannot load {path}: {error}") from error
-    except ODD as error:
+    except MANIFEST_ERRORS as error:
         raise ArchiveError(f"cannot load {path}: {type(error).__name__}: {error}") from error
     return agent
 
@@ -192,7 +192,7 @@ def upgraded(name: str, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     return name, {key: value for key, value in config.items() if key not in NEUTRAL}
 
 
-def _as_of_now(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_memory_names(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """0.1.0 knew one memory, without a name."""
     if "memories" in manifest:
         return manifest

@@ -22,21 +22,21 @@ from stable_baselines3.common.logger import Logger as ModelLogger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from scrubjay.agents.actions import methods_for
-from scrubjay.agents.habits import chosen_seed, with_conveniences
+from scrubjay.agents.sb3_compat import chosen_seed, with_conveniences
 from scrubjay.agents.settings import settings_of
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
 from scrubjay.memory import EpisodicMemory
 from scrubjay.training import Callback, EpisodeRecord, Logger, Plan, RunFolder, Session
-from scrubjay.training.callbacks import attended, goes_on
+from scrubjay.training.callbacks import attached, should_continue
 from scrubjay.training.env_view import describe_env
 from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.files import replacing
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.logger import open_outputs
-from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.records import SuccessReader
 from scrubjay.training.session import NEVER
+from scrubjay.training.setup import Budget, open_evaluator, open_folder
 from scrubjay.training.vec_env import VecEnv
 
 LOSSES = (
@@ -259,7 +259,7 @@ class DeepAgent(ABC):
         folder = open_folder(
             run_folder, self, env, budget, plan, evaluator, max_episode_steps, success_key
         )
-        with one_thread(), InterruptGuard() as guard, attended(callback, self, evaluator):
+        with one_thread(), InterruptGuard() as guard, attached(callback, self, evaluator):
             session = Session(
                 self, plan, folder=folder, evaluator=evaluator,
                 progress=open_progress(progress_bar, budget.total, 0, budget.unit),
@@ -463,7 +463,7 @@ def _callbacks(callback: Any) -> list[BaseCallback]:
     if hasattr(callback, "on_step"):
         return [callback]
     # as in the other agents' training, a function stops it by False, not by None
-    return [ConvertCallback(lambda locals_, globals_: goes_on(callback(locals_, globals_)))]
+    return [ConvertCallback(lambda locals_, globals_: should_continue(callback(locals_, globals_)))]
 
 
 class Forward(KVWriter):

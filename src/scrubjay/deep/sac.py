@@ -98,12 +98,12 @@ class SAC(DeepAgent):
 # ---------------------------------------------------------------- settings by task
 
 # Beside the authors' settings: what differs from Stable-Baselines3's defaults.
-BESIDE_PAPER: dict[str, dict[str, Any]] = {
+OTHER_PRESETS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "small-entropy": {"ent_coef": "auto_0.01"},
     "her": {"hindsight": True},
 }
-PRESETS = ("paper", *BESIDE_PAPER)
+PRESETS = ("paper", *OTHER_PRESETS)
 
 # Batch size and learning rate that the paper's authors gave to SAC.
 AUTHORS = {
@@ -132,8 +132,8 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     """
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    if name in BESIDE_PAPER:
-        return dict(BESIDE_PAPER[name])
+    if name in OTHER_PRESETS:
+        return dict(OTHER_PRESETS[name])
     known = task.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
     if known not in AUTHORS:
         raise ValueError(

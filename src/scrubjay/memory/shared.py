@@ -42,7 +42,7 @@ LINE = 8  # words in a cache line, so that readers do not slow each other down
 DECISIONS = 1
 ALIGNMENT = 64
 HEADER = 4096
-PATIENCE = 0.05  # seconds that publishing waits for a decision to end
+READER_TIMEOUT = 0.05  # seconds that publishing waits for a decision to end
 SHM = "/dev/shm"
 
 
@@ -265,7 +265,7 @@ class Publisher:
             OSError: If a memory has grown and there is not enough shared memory.
         """
         side = 1 - self._words.item(PUBLISHED) % 2
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + READER_TIMEOUT
         while is_searched(self._words, side, self.address.n_readers):
             if time.monotonic() > end:
                 return False

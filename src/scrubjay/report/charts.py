@@ -17,7 +17,7 @@ from scrubjay.analysis.reading import Array
 from scrubjay.report.data import RunLink, Series
 from scrubjay.report.formatting import number
 
-MOST_DOTS = 60
+MAX_DOTS = 60
 MODES = {"iqm": "bootstrap", "mean": "standard error"}
 
 
@@ -210,7 +210,7 @@ def _band(frame: Frame, curve: Curve, mode: str) -> Band | None:
 
 
 def _run(frame: Frame, steps: Array, values: Array, link: RunLink, kind: str) -> DrawnRun:
-    dotted = kind == "alone" and len(steps) <= MOST_DOTS
+    dotted = kind == "alone" and len(steps) <= MAX_DOTS
     shown = zip(steps, values, strict=True) if dotted else ()
     dots = [(f"{frame.x(x):.1f}", f"{frame.y(y):.1f}") for x, y in shown]
     return DrawnRun(frame.path(steps, values), link, kind, dots)

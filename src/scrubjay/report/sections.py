@@ -8,7 +8,7 @@ from typing import Any
 from scrubjay.analysis.groups import Group, differences, plain
 from scrubjay.analysis.memories import view_memories
 from scrubjay.analysis.reading import METRICS, RunData
-from scrubjay.analysis.statistics import FEWEST_RUNS
+from scrubjay.analysis.statistics import MIN_RUNS
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import METRIC_LABELS
 from scrubjay.report.charts import Chart, line_chart
@@ -221,7 +221,7 @@ def _result_rows(data: ReportData, task: str) -> list[Row]:
 def _improvement_rows(data: ReportData, task: str) -> list[Row]:
     curves = data.compared(task, "return")
     enough = {
-        label: curve.values for label, curve in curves.items() if len(curve.seeds) >= FEWEST_RUNS
+        label: curve.values for label, curve in curves.items() if len(curve.seeds) >= MIN_RUNS
     }
     return [
         {

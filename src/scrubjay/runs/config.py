@@ -10,12 +10,12 @@ import gymnasium
 from scrubjay.agents.files import upgraded
 from scrubjay.agents.settings import settings_of
 from scrubjay.envs.catalog import UnknownTaskError, find_task
-from scrubjay.envs.own import environment_spec
+from scrubjay.envs.custom import environment_spec
 from scrubjay.registry import AgentSpec, agent_spec
 from scrubjay.training import Collectors, RunFolderError
 from scrubjay.training.collecting import Mode, Opening, Transport
 
-LEAST = {
+MINIMUM = {
     "seed": 0, "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
     "checkpoint_freq": 0, "collectors": 0,
 }  # fmt: skip
@@ -79,10 +79,10 @@ class RunConfig:
         if self.env_by_id:
             self._set("task", find_task(self.task))
         self._set("checkpoint_steps", tuple(self.checkpoint_steps))
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
+        for name, minimum in MINIMUM.items():
+            if getattr(self, name) < minimum:
                 raise ValueError(
-                    f"expected {name} to be at least {least}, got {getattr(self, name)}"
+                    f"expected {name} to be at least {minimum}, got {getattr(self, name)}"
                 )
         if self.n_envs != 1 and not spec.vectors:
             raise ValueError(

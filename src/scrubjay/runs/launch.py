@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scrubjay.agents.files import read_training
-from scrubjay.envs.own import needs_import
+from scrubjay.envs.custom import needs_import
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
 from scrubjay.training import Callback, RunFolder, RunFolderError

@@ -26,7 +26,7 @@ from scrubjay.agents.settings import Setting, settings_of
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import check_extras, resume, start
-from scrubjay.runs.worker import standing
+from scrubjay.runs.worker import run_status
 from scrubjay.training.errors import RunFolderError
 from scrubjay.training.lock import FolderLock, is_held
 from scrubjay.training.logger import STEPS
@@ -35,7 +35,7 @@ from scrubjay.training.tables import read_columns
 
 FIRST_SEED = 10_000  # of the trials' runs; results are reported with others, which begin at 0
 DIGITS = 3  # of a setting: enough for tuning, and short in a command
-MOST_FAILURES = 3  # trials in a row that may fail before the study gives up
+MAX_FAILURES = 3  # trials in a row that may fail before the study gives up
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Study:
             trial, lock = begun
             try:
                 failures = 0 if self._finish(trial) else failures + 1
-                if failures >= MOST_FAILURES:
+                if failures >= MAX_FAILURES:
                     raise RunFolderError(
                         f"{failures} trials in a row have failed, the last one with: {self._error}"
                     )
@@ -288,8 +288,8 @@ class Study:
         return statistics.fmean(watcher.scores)
 
     def _bring_to_end(self, run: RunConfig, folder: Path, watcher: "Watcher") -> None:
-        more: dict[str, Any] = {"callback": watcher.goes_on, "outputs": [watcher]}
-        match standing(folder, run):
+        more: dict[str, Any] = {"callback": watcher.should_continue, "outputs": [watcher]}
+        match run_status(folder, run):
             case "new":
                 start(run, folder, self.command, **more)
             case "unfinished":
@@ -380,7 +380,7 @@ class Watcher:
             known = success[success == success]
             self._add(float(known.mean() if len(known) else table["return"][there].mean()))
 
-    def goes_on(self, locals_: Any = None, globals_: Any = None) -> bool:  # noqa: ARG002
+    def should_continue(self, locals_: Any = None, globals_: Any = None) -> bool:  # noqa: ARG002
         """The callback of the training."""
         return not self.pruned
 

@@ -26,7 +26,7 @@ INTERRUPTED = 130
 NEW, UNFINISHED, FINISHED = "new", "unfinished", "finished"
 
 
-def standing(folder: Path, config: RunConfig) -> str:
+def run_status(folder: Path, config: RunConfig) -> str:
     """How far the run in a folder is; a run of another configuration there is an error."""
     if not (folder / "manifest.json").exists():
         return NEW
@@ -37,11 +37,11 @@ def standing(folder: Path, config: RunConfig) -> str:
 
 def work(folder: Path, config: RunConfig, command: str) -> None:
     """Bring a run to its end, from wherever it stands."""
-    match standing(folder, config):
+    match run_status(folder, config):
         case "new":
             start(config, folder, command, progress_bar=True)
         case "unfinished":
-            # the task is the one that was asked for: `standing` has compared them
+            # the task is the one that was asked for: `run_status` has compared them
             resume(folder, trust_module=True, progress_bar=True)
 
 

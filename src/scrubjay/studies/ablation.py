@@ -80,7 +80,7 @@ def make(workspace: Workspace) -> list[Path]:
     found = {case: curves_found(case, workspace) for case in CASES}
     found = {case: curves for case, curves in found.items() if curves}
     if not found:
-        raise workspace.nothing("ablation")
+        raise workspace.no_runs_error("ablation")
     rows: list[Row] = [
         {"task": case.title, "metric": case.metric, "step": case.target_step,
          "target": case.target or None, "arm": label, **scores(curve, case)}
@@ -89,7 +89,7 @@ def make(workspace: Workspace) -> list[Path]:
     ]  # fmt: skip
     whole = overall({c.title: curves for c, curves in found.items() if c.metric == "success"})
     both = [c[label] for c in found.values() for label in (FULL.label, PAPER.label) if label in c]
-    notes = [*curve_notes(both), *workspace.honesty()]
+    notes = [*curve_notes(both), *workspace.budget_notes()]
     bars = Table(
         [*rows, *({"task": ALL_TASKS, "metric": "success", **row} for row in whole)], notes
     )
@@ -267,7 +267,7 @@ def _write_table(workspace: Workspace, rows: list[Row]) -> list[Path]:
             line[f"{title}, {_step(rows, title)}"] = _cell(mine[0]) if mine else "-"
         wide.append(line)
     page = PREFACE + markdown(wide) + "\n"
-    return workspace.tell(
+    return workspace.announce(
         save_result(
             workspace.out / "table-ablation", {".md": page.encode()}, wide, workspace.command
         )
@@ -289,7 +289,7 @@ def _write_overall(workspace: Workspace, whole: list[Row]) -> list[Path]:
         for row in whole
     ]
     page = OVERALL + markdown(lines) + "\n"
-    return workspace.tell(
+    return workspace.announce(
         save_result(
             workspace.out / "table-ablation-overall", {".md": page.encode()}, whole,
             workspace.command,

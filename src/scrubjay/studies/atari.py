@@ -74,7 +74,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure and the table."""
     groups = STUDY.groups(workspace)
     if not groups:
-        raise workspace.nothing("atari")
+        raise workspace.no_runs_error("atari")
     curves = curves_by_game(groups)
     rows: list[Row] = [
         {
@@ -85,11 +85,11 @@ def make(workspace: Workspace) -> list[Path]:
     ]
     page = PREFACE + markdown(rows) + "\n"
     stem = workspace.out / "table-atari"
-    notes = [*curve_notes(curves), *workspace.honesty()]
+    notes = [*curve_notes(curves), *workspace.budget_notes()]
     table = Table([*tidy_rows(curves), *_published_rows()], notes)
     return [
         *workspace.draw("atari", draw_atari, table),
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.announce(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
     ]
 
 

@@ -40,13 +40,13 @@ def make(workspace: Workspace) -> list[Path]:
         # first, so that the others are drawn over it: until they are full they are the same
         groups.insert(0, Group("unlimited", unlimited.task, unlimited.runs))
     if not groups:
-        raise workspace.nothing("capacity")
+        raise workspace.no_runs_error("capacity")
     curves = [
         *(evaluation_curve(group, "success") for group in groups),
         *(progress_curve(group, "memory/size", 51) for group in groups),
     ]
-    absent = workspace.left_out((*BOUNDED, "cec"), [TASK])
-    notes = [*curve_notes(curves), *workspace.honesty(), *absent]
+    absent = workspace.missing_notes((*BOUNDED, "cec"), [TASK])
+    notes = [*curve_notes(curves), *workspace.budget_notes(), *absent]
     return workspace.draw("capacity", draw_capacity, Table(tidy_rows(curves), notes))
 
 

@@ -89,9 +89,9 @@ def make(workspace: Workspace) -> list[Path]:
         curve for task, arms in PANELS.values() for curve in task_curves(workspace, task, arms)
     ]
     if not _shown(curves):
-        raise workspace.nothing("causes")
+        raise workspace.no_runs_error("causes")
     tasks = list(dict.fromkeys(task for task, _ in PANELS.values()))
-    said = [*workspace.broken(tasks), *workspace.honesty()]
+    said = [*workspace.unusable_notes(tasks), *workspace.budget_notes()]
     rows = [*tidy_rows(curves), *paper_rows(curves, ["cec"])]
     return [
         *workspace.draw("causes", draw_causes, Table(rows, [*curve_notes(curves), *said])),
@@ -183,7 +183,7 @@ def _write_table(workspace: Workspace, notes: Sequence[str]) -> list[Path]:
     ]
     said = "".join(f"\n{note}\n" for note in notes)
     page = f"{PREFACE}{markdown(rows)}\n{said}"
-    return workspace.tell(
+    return workspace.announce(
         save_result(workspace.out / "table-causes", {".md": page.encode()}, rows, workspace.command)
     )
 

@@ -36,11 +36,11 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure."""
     groups = [group for task in PAPER_TASKS for group in _groups(workspace, task)]
     if not groups:
-        raise workspace.nothing("latch")
+        raise workspace.no_runs_error("latch")
     rows = [row for group in groups for row in first_successes(group)]
     found = workspace.completed("latch", rows)
-    absent = workspace.left_out(PAPER_METHODS, PAPER_TASKS, found.rows)
-    notes = [*workspace.honesty(), *absent, *found.notes]
+    absent = workspace.missing_notes(PAPER_METHODS, PAPER_TASKS, found.rows)
+    notes = [*workspace.budget_notes(), *absent, *found.notes]
     return workspace.draw("latch", draw_latch, Table(found.rows, notes))
 
 

@@ -77,9 +77,9 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure and the table."""
     groups = STUDY.groups(workspace)
     if not groups:
-        raise workspace.nothing("minatar")
+        raise workspace.no_runs_error("minatar")
     curves = curves_by_game(groups)
-    notes = [*curve_notes(curves), *workspace.honesty()]
+    notes = [*curve_notes(curves), *workspace.budget_notes()]
     rows = [
         {**STUDY.measure(game, method, group, workspace), "target of MFEC": game.target or "-"}
         for game, method, group in groups
@@ -88,7 +88,7 @@ def make(workspace: Workspace) -> list[Path]:
     stem = workspace.out / "table-minatar"
     return [
         *workspace.draw("minatar", draw_minatar, Table(tidy_rows(curves), notes)),
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.announce(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
     ]
 
 

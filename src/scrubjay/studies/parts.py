@@ -26,7 +26,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The picture."""
     steps = 3_000 if workspace.budget.quick else 15_000
     points = [*planning_rows(steps), *discovery_rows(steps)]
-    return workspace.draw("parts", draw_parts, Table(points, workspace.honesty()))
+    return workspace.draw("parts", draw_parts, Table(points, workspace.budget_notes()))
 
 
 # ---------------------------------------------------------------- what happens in a real memory

@@ -58,14 +58,14 @@ def make(workspace: Workspace) -> list[Path]:
         if (group := arm.group(case, folder(workspace), workspace))
     }
     if not groups:
-        raise workspace.nothing("plus")
+        raise workspace.no_runs_error("plus")
     curves = [evaluation_curve(group, case.metric) for (case, _), group in groups.items()]
-    table = Table(tidy_rows(curves), [*curve_notes(curves), *workspace.honesty()])
+    table = Table(tidy_rows(curves), [*curve_notes(curves), *workspace.budget_notes()])
     rows = [measure(case, group) for (case, _), group in groups.items()]
     page = PREFACE + markdown(rows) + "\n"
     return [
         *workspace.draw("plus", draw_plus, table),
-        *workspace.tell(
+        *workspace.announce(
             save_result(
                 workspace.out / "table-plus", {".md": page.encode()}, rows, workspace.command
             )

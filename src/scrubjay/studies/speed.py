@@ -44,12 +44,12 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure and the table."""
     groups = [group for name in SHOWN if (group := workspace.group(name, TASK))]
     if not groups:
-        raise workspace.nothing("speed")
+        raise workspace.no_runs_error("speed")
     run = [row for group in groups for row in success_by_seconds(group)]
     found = workspace.completed("speed", run)
     curves = curves_by_label(found.rows)
     cut = curve_notes(curve for _, curve in curves.values())
-    table = Table(found.rows, [*cut, *workspace.honesty(), *found.notes])
+    table = Table(found.rows, [*cut, *workspace.budget_notes(), *found.notes])
     labels = [METHODS[name].label for name in SHOWN if METHODS[name].label in curves]
     rows = with_ratios([measure(*curves[label]) for label in labels])
     return [

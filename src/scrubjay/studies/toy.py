@@ -32,10 +32,10 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure of the first seed."""
     group = workspace.group("cec", TASK)
     if group is None:
-        raise workspace.nothing("toy")
+        raise workspace.no_runs_error("toy")
     run = group.runs[0]
     rows = [row for step in run.config["checkpoint_steps"] for row in _rows(run.path, int(step))]
-    notes = [_about(run.seed, group), *workspace.honesty(), *workspace.broken([TASK])]
+    notes = [_about(run.seed, group), *workspace.budget_notes(), *workspace.unusable_notes([TASK])]
     return workspace.draw("toy", draw_toy, Table(rows, notes))
 
 

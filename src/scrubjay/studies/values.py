@@ -48,7 +48,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure of the first seed of each method."""
     groups = {name: group for name in SHOWN if (group := workspace.group(name, TASK))}
     if not groups:
-        raise workspace.nothing("values")
+        raise workspace.no_runs_error("values")
     maze = _env().unwrapped.maze
     states = maze_states(*(np.array(corner) for corner in maze.corners()))
     rows = [
@@ -57,7 +57,7 @@ def make(workspace: Workspace) -> list[Path]:
         for step in group.runs[0].config["checkpoint_steps"]
         for row in _rows(METHODS[name].label, group.runs[0], int(step), states)
     ]
-    notes = [*workspace.honesty(), *workspace.left_out(SHOWN, [TASK])]
+    notes = [*workspace.budget_notes(), *workspace.missing_notes(SHOWN, [TASK])]
     return workspace.draw("values", draw_values, Table(rows, notes))
 
 

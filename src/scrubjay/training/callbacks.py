@@ -158,7 +158,7 @@ class FunctionCallback(BaseCallback):
         self.function = function
 
     def _on_step(self) -> bool:
-        return goes_on(self.function(self.locals, self.globals))
+        return should_continue(self.function(self.locals, self.globals))
 
 
 class CallbackList:
@@ -186,7 +186,7 @@ class CallbackList:
         self.locals.update(locals_)
         for callback in self._updated:
             callback.update_locals(self.locals)
-        answers = [goes_on(callback.on_step()) for callback in self._callbacks]
+        answers = [should_continue(callback.on_step()) for callback in self._callbacks]
         return all(answers)
 
     def rollout_end(self) -> None:
@@ -204,7 +204,7 @@ class CallbackList:
 
 
 @contextmanager
-def attended(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
+def attached(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
     """Tell callbacks of ours whose training they see, and close them at its end, also on errors.
 
     Args:
@@ -222,7 +222,7 @@ def attended(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
             each.close()
 
 
-def goes_on(answer: bool | None) -> bool:
+def should_continue(answer: bool | None) -> bool:
     """Whether training goes on after a callback's answer; a function may return nothing."""
     return answer is None or bool(answer)
 

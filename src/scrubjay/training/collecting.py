@@ -23,14 +23,14 @@ from scrubjay.memory import EpisodicMemory
 from scrubjay.training.callbacks import CallbackList
 from scrubjay.training.collector import Collected, CollectorAgent, Job, Order
 from scrubjay.training.interrupts import InterruptGuard
-from scrubjay.training.opening import Budget
 from scrubjay.training.protocols import Agent
 from scrubjay.training.records import EpisodeRecord
 from scrubjay.training.session import Session
+from scrubjay.training.setup import Budget
 
 POLL = 0.1  # seconds between two looks at Ctrl-C and at silent collectors
 LAST = 20  # episodes that tell how long the next ones will be
-MOST_FAILURES = 3  # of one collector in a row, without a whole episode between them
+MAX_FAILURES = 3  # of one collector in a row, without a whole episode between them
 
 Mode = Literal["rounds", "free"]
 
@@ -66,7 +66,7 @@ class Learner(Agent, Protocol):
         """Count the steps of a collector's episode, and let the embedding learn from them."""
 
     def learn_collected(
-        self, environment: int, collected: Collected, goes_on: bool
+        self, environment: int, collected: Collected, next_is_open: bool
     ) -> dict[str, float]:
         """Learn from a collector's whole episode and close it."""
 
@@ -351,7 +351,7 @@ class Collection:
     def _learn(self, index: int, collected: Collected, learned_before: int) -> None:
         agent = self.agent
         staleness = agent.n_episodes - learned_before
-        totals = agent.learn_collected(index, collected, goes_on=bool(self._open[index]))
+        totals = agent.learn_collected(index, collected, next_is_open=bool(self._open[index]))
         record = EpisodeRecord(
             agent.n_episodes - 1, index, agent.num_timesteps, len(collected.experience.rewards),
             collected.total_reward, collected.terminated, collected.truncated, collected.is_success,
@@ -372,8 +372,8 @@ class Collection:
     def _replace(self, index: int, failure: Failure) -> None:
         """Nothing that was learned is lost: only the open episode is dropped, and counted."""
         self._failures[index] += 1
-        if failure.at_start or self._failures[index] == MOST_FAILURES:
-            times = "" if failure.at_start else f" {MOST_FAILURES} times in a row"
+        if failure.at_start or self._failures[index] == MAX_FAILURES:
+            times = "" if failure.at_start else f" {MAX_FAILURES} times in a row"
             raise CollectorError(f"collector {index} failed{times}: {failure.reason}")
         if self._open[index]:
             self.agent.drop_episode(index)

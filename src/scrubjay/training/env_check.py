@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 N_COMPARED = 50  # steps that are compared between two environments of the same seed
 HOLD = 20  # the longest time that a random action is held, so that it leads somewhere
 WHITE = 0.1  # a dimension whose lag-1 autocorrelation is below this is noise
-FEWEST = 200  # steps that are needed to say so
+MIN_STEPS = 200  # steps that are needed to say so
 SPREAD = 1000.0  # how many times larger one dimension may be than another
 LARGEST_REWARD = 1e4
 ROUNDING = 1e-8  # changes of a number of size 1 that are rounding errors
@@ -405,7 +405,7 @@ def check_dimensions(played: Played) -> Iterator[Finding]:
     """Dimensions that do not move, that differ in scale, or that are noise."""
     episodes = [np.array(vectors) for vectors in played.observations]
     matrix = np.concatenate(episodes)
-    if not np.isfinite(matrix).all() or matrix.shape[1] > FEWEST:
+    if not np.isfinite(matrix).all() or matrix.shape[1] > MIN_STEPS:
         return  # of images, single pixels say nothing
     spread = matrix.std(axis=0)
     moving = _moves(matrix)
@@ -445,13 +445,13 @@ def noise_dimensions(episodes: Sequence[Floats]) -> list[int]:
     """Dimensions whose values do not depend on the values one step before."""
     before = np.concatenate([episode[:-1] for episode in episodes])
     after = np.concatenate([episode[1:] for episode in episodes])
-    if len(before) < FEWEST:
+    if len(before) < MIN_STEPS:
         return []
     found, moving = [], _moves(before)
     for i in range(before.shape[1]):
         x, y = before[:, i], after[:, i]
         # a flag that is mostly constant is no noise
-        if moving[i] and y.std() > 0 and len(np.unique(x)) > FEWEST // 2:
+        if moving[i] and y.std() > 0 and len(np.unique(x)) > MIN_STEPS // 2:
             correlation = float(np.corrcoef(x, y)[0, 1])
             if abs(correlation) < WHITE:
                 found.append(i)

@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.streams import reset_seeds, seed_words
-from scrubjay.training.callbacks import Callback, CallbackList, attended
+from scrubjay.training.callbacks import Callback, CallbackList, attached
 from scrubjay.training.collecting import (
     Collection,
     Collectors,
@@ -29,12 +29,12 @@ from scrubjay.training.environments import (
 )
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.logger import open_outputs
-from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.protocols import Agent
 from scrubjay.training.records import EpisodeRecord, SuccessReader
 from scrubjay.training.run_folder import RunFolder
 from scrubjay.training.session import NEVER, Plan, Session
+from scrubjay.training.setup import Budget, open_evaluator, open_folder
 from scrubjay.training.steps import LastStep
 from scrubjay.training.vec_env import VecEnv
 
@@ -258,7 +258,7 @@ def train(
         run_folder, agent, env, budget, plan, evaluator, max_episode_steps, success_key,
         chosen.config() if chosen else {},
     )  # fmt: skip
-    with InterruptGuard() as guard, attended(callback, agent, evaluator):
+    with InterruptGuard() as guard, attached(callback, agent, evaluator):
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),

@@ -22,7 +22,7 @@ from scrubjay.training.collector import Collected, Collector, Order
 READY = "ready"
 START_TIMEOUT = 300.0  # seconds to start a process, import everything and make an environment
 SCRIPT = '; in a script, train below `if __name__ == "__main__":`, because it is imported again'
-MOST_AHEAD = 16_384  # bytes of an order for a busy collector; a few of them fit into any pipe
+MAX_AHEAD = 16_384  # bytes of an order for a busy collector; a few of them fit into any pipe
 LAST_WORDS = 2.0  # seconds that a collector has to close its environment
 
 
@@ -169,7 +169,7 @@ class Processes:
         while worker.is_ready and worker.waiting:
             state = worker.waiting[0].embedding
             is_known = same_arrays(self._known[index], state)
-            if worker.n_sent and not is_known and _size(state) > MOST_AHEAD:
+            if worker.n_sent and not is_known and _size(state) > MAX_AHEAD:
                 return  # it may be sending an episode: both would wait for the other to receive
             order = worker.waiting.popleft()
             if is_known:

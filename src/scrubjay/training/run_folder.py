@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from scrubjay.training.errors import RunExistsError, RunFolderError
-from scrubjay.training.evaluations import NAME as EVALUATIONS
+from scrubjay.training.evaluations_npz import NAME as EVALUATIONS
 from scrubjay.training.files import remove_temporary_files, write_text
 from scrubjay.training.lock import FolderLock
 from scrubjay.training.tables import Table

@@ -24,7 +24,7 @@ from scrubjay.training.evaluation import (
     success_rate,
     thinned,
 )
-from scrubjay.training.evaluations import EvaluationsFile
+from scrubjay.training.evaluations_npz import EvaluationsFile
 from scrubjay.training.logger import EPISODES, STEPS, Output, TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained

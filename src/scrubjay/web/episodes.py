@@ -154,7 +154,7 @@ class Player:
             env = self._env(with_frames=False)
             observation, _ = env.reset(seed=0)
         except Exception as error:
-            return {"error": _one_line(error)}
+            return {"error": one_line(error)}
         found = {"observation": observation}
         if has_position(env.unwrapped):
             found["position"] = env.unwrapped.position  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ class Player:
                 require("PIL.Image", "web")
                 self._envs[True] = drawing(self._source.make_env)
             except Exception as error:
-                self.no_frames = f"no frames: {_one_line(error)}"
+                self.no_frames = f"no frames: {one_line(error)}"
         if with_frames and True in self._envs:
             return self._envs[True]
         if False not in self._envs:
@@ -180,7 +180,7 @@ class Player:
             if not episode.cancelled:
                 self._run(checkpoint, self._env(episode.with_frames), episode)
         except Exception as error:
-            episode.error = _one_line(error)
+            episode.error = one_line(error)
         finally:
             episode.done.set()
 
@@ -335,5 +335,6 @@ def summary(episode: Episode) -> Mapping[str, Any]:
     }
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """The message of an error without its line breaks."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.optional import require
 from scrubjay.web.api import Api, BadRequest, as_json
+from scrubjay.web.episodes import one_line
 from scrubjay.web.source import Source
 
 if TYPE_CHECKING:
@@ -140,8 +141,7 @@ def _answering(answer: Callable[[Any], bytes], kind: str) -> "Callable[[Request]
         except BadRequest as error:
             return _response(as_json({"error": str(error)}), "application/json", 400)
         except Exception as error:  # a damaged checkpoint, or a fault: the page shows it
-            text = " ".join(str(error).split()) or type(error).__name__
-            return _response(as_json({"error": text}), "application/json", 500)
+            return _response(as_json({"error": one_line(error)}), "application/json", 500)
 
     return respond
 

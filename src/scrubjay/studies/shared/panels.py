@@ -45,12 +45,12 @@ def make_curves(
     """Both figures of some tasks, with the paper's values."""
     run = [curve for task in tasks for curve in task_curves(workspace, task)]
     if not run:
-        raise workspace.nothing(name)
+        raise workspace.no_runs_error(name)
     found = workspace.completed(name, tidy_rows(run))
     curves = curves_of(found.rows)
     rows = [*tidy_rows(curves), *paper_rows(curves, PAPER_METHODS)]
-    absent = workspace.left_out(PAPER_METHODS, tasks, found.rows)
-    said = [*notes, *curve_notes([*run, *curves]), *absent, *workspace.honesty(), *found.notes]
+    absent = workspace.missing_notes(PAPER_METHODS, tasks, found.rows)
+    said = [*notes, *curve_notes([*run, *curves]), *absent, *workspace.budget_notes(), *found.notes]
     table = Table(rows, said)
     return [
         path
