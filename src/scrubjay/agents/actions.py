@@ -31,7 +31,7 @@ class ActionCodec(Protocol):
     discrete: bool
 
     def decode(self, stored: Stored) -> Any:
-        """The action of one stored vector, as the environment wants it."""
+        """The action of one stored vector, in the form that the environment expects."""
 
     def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
         """The actions of many stored vectors, one a row."""

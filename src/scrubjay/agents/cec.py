@@ -295,7 +295,7 @@ class CEC(MemoryAgent):
 
     def watch(self, experience: Experience) -> None:
         """Warn once when too many decisions find no neighbour: the scale is wrong."""
-        # a random step was not asked for a neighbour to follow
+        # a step with a uniform action does not follow a neighbour
         searched = experience.trace[:, CHOICE] != Choice.UNIFORM
         distances = experience.numbers[searched, DISTANCE]
         self._scale_check.add(distances, self.radius, len(searched))

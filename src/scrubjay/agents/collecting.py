@@ -1,4 +1,4 @@
-"""What a memory agent does when collectors run its episodes: one half here, one half there.
+"""Memory agents with collectors, which run episodes in other processes.
 
 The agent that learns hands out episodes (`hand_out`) and learns from those that come back
 (`count_collected`, `learn_collected`). A collector has a copy of the agent (`collector`) that
@@ -136,7 +136,7 @@ class CollectingAgent:
         return EpisodeRecorder(self, (environment,), keeps_vectors=self.embedding.learns)  # type: ignore[arg-type]
 
     def follow(self, order: Order) -> None:
-        """Be as the learning agent was when it handed out an episode, the memories apart.
+        """Take the state of the learning agent when it handed out an episode, except its memories.
 
         Args:
             order: What `hand_out` returned.

@@ -53,7 +53,7 @@ def with_frames(agent: "MemoryAgent", experience: Experience, held: HeldEpisode)
 
 
 def with_present_keys(embedding: Embedding, experience: Experience) -> Experience:
-    """Embed an episode again if the embedding was trained meanwhile, on those of other lanes."""
+    """Embed an episode again if an episode of another lane has trained the embedding."""
     frames = experience.frames
     if not embedding.studies or frames is None or len(frames) == 0:
         return experience
@@ -65,7 +65,7 @@ def with_present_keys(embedding: Embedding, experience: Experience) -> Experienc
 
 
 def study(agent: "MemoryAgent", experience: Experience) -> None:
-    """Let the embedding learn from an episode; if its keys change, so do those of all rows."""
+    """Let the embedding learn from an episode; if its keys change, change those of all rows."""
     embedding, frames = agent.embedding, experience.frames
     if frames is None or not embedding.study(frames, experience.keys, experience.actions):
         return

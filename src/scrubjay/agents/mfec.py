@@ -306,7 +306,7 @@ class MFEC(MemoryAgent):
             for number, (name, memory) in enumerate(self.memories.items())
         ]
         estimates = [np.mean([row.value for row in rows]) if rows else -np.inf for rows in asked]
-        # training tries an action first of which it knows too little
+        # in training, actions with too few rows are tried first
         hopes = [
             estimate if len(rows) > 0 and (rows[0].trust == 1 or len(rows) == self.n_neighbors)
             else np.inf

@@ -13,7 +13,7 @@ from scrubjay.compiled import compiled
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, tree_size
 
 WINDOW = 5000  # steps
-SAMPLED = 16  # of so many steps without a neighbour, one measures how far the nearest row is
+SAMPLED = 16  # one in this many steps without a neighbour measures the nearest row's distance
 
 
 @compiled()

@@ -82,7 +82,7 @@ def _settings(run: RunData) -> dict[str, Any]:
 
 
 def _upgraded_config(run: RunData) -> Mapping[str, Any]:
-    """The configuration as today's version has it, so that runs of two can be one method's."""
+    """The configuration in the form of this version, to compare runs of different versions."""
     config = {**ADDED_SETTINGS, **run.config, "agent": run.agent}
     options = config.get("options")
     if not isinstance(options, dict):
@@ -143,7 +143,7 @@ def _label(mine: Mapping[str, Any], peers: Sequence[Mapping[str, Any]]) -> str:
 
 def _detail(name: str, value: object) -> str:
     *above, last = name.split(".")
-    # an embedding's name says nothing without the word embedding
+    # an embedding's name is not clear without the word embedding
     return f"{above[-1] if last == 'name' and above else last}={plain(value)}"
 
 

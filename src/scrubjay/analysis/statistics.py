@@ -1,4 +1,4 @@
-"""What a set of independent runs says, and how sure one may be of it.
+"""Statistics of independent runs, with confidence intervals.
 
 The unit is the run (one seed): axis 0 of every array counts runs, and a run contributes one number
 per step, its evaluation episodes averaged before (`reading.py` does that). Where several tasks are

@@ -67,7 +67,7 @@ def _of_agent(arguments: argparse.Namespace) -> "Source":
 
 
 def _environments(loaded: LoadedAgent, arguments: argparse.Namespace) -> Any:
-    """Makes the task's environment; says how to name the task if it is not known."""
+    """A function that makes the task's environment; its error says how to name an unknown task."""
 
     def make_env(**more: Any) -> Any:
         if not loaded.config.task:

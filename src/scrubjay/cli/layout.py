@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def columns() -> int:
-    """The width of the terminal, or what COLUMNS says; 80 in a pipe."""
+    """The width of the terminal, or the value of COLUMNS; 80 in a pipe."""
     return max(shutil.get_terminal_size((80, 24)).columns, 40)
 
 

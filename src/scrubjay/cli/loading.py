@@ -80,7 +80,7 @@ def add_env_kwargs(parser: argparse.ArgumentParser, **settings: Any) -> None:
 
 
 def add_success_key(parser: argparse.ArgumentParser, **settings: Any) -> None:
-    """Which entry of `info` says that an episode was solved."""
+    """The entry of `info` that says whether an episode was solved."""
     parser.add_argument(
         "--success-key",
         metavar="KEY",

@@ -61,7 +61,7 @@ class Layout(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line what it did not understand; options are written out in full."""
+    """Reports errors in one line; options cannot be abbreviated."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=Layout, allow_abbrev=False, **settings)
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
-    """All commands by name; the arguments only of the one that is asked for."""
+    """All commands by name, with the arguments of the given one only."""
     listed = "\n".join(f"  {name:<10} {line}" for name, (_, line) in COMMANDS.items())
     parser = Parser(
         prog="scrubjay",

@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_agent_arguments(parser: Parser, given: Sequence[str]) -> None:
-    """The settings of the agent that is named, which only its own class knows."""
+    """Add the settings of the agent's class as options."""
     from scrubjay.registry import agent_specs
 
     names = [name.lower() for name in parser.names(given)]
@@ -162,7 +162,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _outputs(arguments: argparse.Namespace, config: Mapping[str, Any]) -> list[Any]:
-    """Weights & Biases, if it is asked for; fails before anything is created."""
+    """The output to Weights & Biases, if requested; fails before anything is created."""
     if not arguments.wandb:
         return []
     from scrubjay.training.wandb_output import WandbOutput

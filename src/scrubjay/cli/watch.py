@@ -125,7 +125,7 @@ def _random(
 
 
 def _drawing(make_env: Any, task: str) -> "gymnasium.Env[Any, Any]":
-    """The environment with pictures, or an error that says what it lacks."""
+    """The environment with pictures; raises an error if it cannot draw."""
     try:
         env: gymnasium.Env[Any, Any] = make_env(render_mode="rgb_array")
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Methods that train networks, in the shape of the others: one run folder, one evaluation.
+"""The base class of methods that train networks, with the same run folder and evaluation.
 
 Stable-Baselines3 keeps its loop; a callback in it reports to a `Session`. What is due at a step
 happens right after that step's gradient update. A killed run of such a method starts again from the
@@ -68,9 +68,9 @@ class DeepAgent(ABC):
     action_kinds: ClassVar[tuple[str, ...]] = ("Box",)
     """The kinds of action spaces in which it can act."""
     conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log")
-    """Arguments of every constructor that are no settings."""
+    """Arguments of every constructor that are not settings."""
     hints: ClassVar[Mapping[str, str]] = {}
-    """What to write in place of arguments that it does not have."""
+    """What to use instead of arguments that it does not have."""
     seed: int
     verbose: int = 0
     tensorboard_log: str | PathLike[str] | None = None
@@ -225,7 +225,7 @@ class DeepAgent(ABC):
             n_eval_episodes: Episodes of an evaluation.
             log_freq: Steps between rows of the log.
             checkpoint_freq: Steps between checkpoints in the run folder.
-            checkpoint_steps: Steps whose checkpoints are kept for good.
+            checkpoint_steps: Steps whose checkpoints are kept permanently.
             tensorboard: Whether to write TensorBoard's files into the run folder.
             max_episode_steps: Where longer episodes are ended as time-outs.
             success_key: The entry of `info` that says whether an episode was solved; by default
@@ -488,7 +488,7 @@ class Forward(KVWriter):
 
 
 class Reporter(BaseCallback):
-    """Tells the session what happens in Stable-Baselines3's loop, after each gradient step."""
+    """Reports the progress of Stable-Baselines3's loop to the session, after each gradient step."""
 
     def __init__(
         self, session: Session, agent: DeepAgent, budget: Budget, guard: InterruptGuard

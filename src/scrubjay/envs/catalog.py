@@ -1,4 +1,4 @@
-"""The tasks by name, with what a person wants to know of them."""
+"""The tasks by name, with a short description of each."""
 
 import difflib
 from dataclasses import dataclass

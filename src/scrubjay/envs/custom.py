@@ -1,4 +1,4 @@
-"""Tasks of the user, "my_module:MyEnv": a class, a function, or an id that the module registers."""
+"""Custom tasks, "my_module:MyEnv": a class, a function, or an id that the module registers."""
 
 import difflib
 import inspect

@@ -98,7 +98,7 @@ def record(
     with _filmable(environment) as env:
         rate = float(env.metadata.get("render_fps") or 30)
         stride = max(1, math.ceil(rate / max_frame_rate))
-        film = _Film(env, policy, stride, max_frames, success_of)
+        film = _Frames(env, policy, stride, max_frames, success_of)
         film.n_held = round(hold * rate / stride)
         film.captions = Captions() if caption else None
         frames = film.run(episodes, seed)
@@ -108,7 +108,7 @@ def record(
     return Recording(path, film.n_frames, film.returns, film.lengths, film.successes, film.cut_at)
 
 
-class _Film:
+class _Frames:
     """Plays episodes, hands out their frames one by one, and keeps count."""
 
     captions: Captions | None = None
@@ -134,7 +134,7 @@ class _Film:
         self.cut_at = 0
 
     def run(self, episodes: int, seed: int | None) -> Iterator[Frame]:
-        """The frames of so many episodes, or of as many as fit."""
+        """The frames of that many episodes, or of as many as fit."""
         self._env.action_space.seed(seed)
         for episode in range(episodes):
             number = episode + 1 if episodes > 1 else 0

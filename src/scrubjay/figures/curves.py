@@ -150,7 +150,7 @@ def caption(curves: Sequence[Curve], band: str = "standard error") -> str:
 
 
 def seed_counts(counts: Mapping[str, int]) -> str:
-    """A sentence that says how many seeds each method has.
+    """A sentence with the number of seeds of each method.
 
     >>> seed_counts({"CEC": 5, "SAC": 3})
     'Seeds: CEC 5; SAC 3.'

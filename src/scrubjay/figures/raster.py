@@ -44,7 +44,7 @@ def coloured(best: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
 
 
 def contact_sheet(pictures: npt.NDArray[np.uint8], columns: int) -> npt.NDArray[np.uint8]:
-    """Pictures of one size, (n, height, width) or (n, height, width, 3), in rows of so many."""
+    """Pictures of one size, (n, height, width) or (n, height, width, 3), in rows of that many."""
     n, height, width = pictures.shape[:3]
     gap = max(1, height // 28)
     n_rows = -(-n // columns)

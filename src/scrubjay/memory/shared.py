@@ -1,4 +1,4 @@
-"""Memories in shared memory: one process writes, others read, and no one waits for long.
+"""Memories in shared memory: one process writes and others read, with short waits only.
 
 There are two copies of every memory, the sides 0 and 1. Readers search the side that is published;
 the writer changes the other one, then publishes it. A reader says in a word of its own which side
@@ -281,7 +281,7 @@ class Publisher:
         self._words[reader_word(reader)] = 0
 
     def decisions(self, reader: int) -> int:
-        """How many decisions a reader has made, which tells whether it makes progress."""
+        """How many decisions a reader has made, to see whether it makes progress."""
         return int(self._words[reader_word(reader) + DECISIONS])
 
     def close(self) -> None:

@@ -101,11 +101,11 @@ class ReportData:
         return [group for group in self.groups if group.task == task]
 
     def has_success(self, task: str) -> bool:
-        """Whether a task says which episodes were a success."""
+        """Whether a task reports which episodes were a success."""
         return any(run.has_success for group in self.of_task(task) for run in group.runs)
 
     def return_per_success(self, task: str) -> float | None:
-        """What a success pays where nothing else is paid; None where a return says more.
+        """The reward of a success if there are no other rewards; None otherwise.
 
         Returns are then success rates times a constant, and one chart shows both.
         """
@@ -176,7 +176,7 @@ class ReportData:
             )
 
     def _curve(self, group: Group, metric: str) -> Curve | None:
-        """A curve, or None; where that is a surprise, with a note why."""
+        """A curve, or None, with a note why if that is unexpected."""
         evaluated = metric in METRICS
         if not group.runs or not all(evaluated or metric in r.quantities for r in group.runs):
             return None
@@ -184,7 +184,7 @@ class ReportData:
         try:
             curve = read(group, metric)
         except RunError as error:
-            if evaluated:  # a log without a value is no surprise
+            if evaluated:  # a log may have no values
                 self.note(f"{error}.")
             return None
         # the report names unfinished runs by their folders already, and what is logged ends at the

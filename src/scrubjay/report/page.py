@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """Where the page is, how many runs it shows, and what its readers are told to note."""
+    """Where the page is, how many runs it shows, and its notes."""
 
     path: Path
     n_runs: int
@@ -61,7 +61,7 @@ def build_page(
     Args:
         templates: The page's templates.
         runs: The runs.
-        notes: What the readers are told first.
+        notes: The notes at the top of the page.
         folder: Where the page will be, for its links to run folders.
     """
     data = ReportData(runs, notes, folder)

@@ -14,7 +14,7 @@ from scrubjay.report.formatting import number
 from scrubjay.training.tables import column, read_columns
 
 SIDE, LEFT, TOP = 180.0, 34.0, 4.0
-# Episodes are no methods: their colours are others than those of the methods that are shown most.
+# Episodes are not methods: their colours differ from those of the methods that are shown most.
 EPISODE_COLOURS = (
     *("#2a78d0", "#d0532a", "#2f9e63", "#8a4fc4", "#c0901a", "#1f9aa8", "#c7428b", "#6d7d1c"),
     *("#7a5540", "#5a6475"),
@@ -148,7 +148,7 @@ def colour_bar(low: float, high: float) -> ColourBar:
 
 
 def _failed_episodes(run: RunData, timestep: float) -> set[int]:
-    """Which episodes of an evaluation were no success, counted from 0."""
+    """Which episodes of an evaluation were not a success, counted from 0."""
     path = run.path / "eval.csv"
     table, _ = read_columns(path)
     if not table:

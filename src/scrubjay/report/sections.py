@@ -64,12 +64,12 @@ class Gallery:
 
     @property
     def some_failed(self) -> bool:
-        """Whether any episode that is drawn was no success."""
+        """Whether any episode that is drawn was not a success."""
         return any(not path.succeeded for one in self.pictures for path in one.trajectories)
 
 
 def learning_curves(data: ReportData) -> list[Chart]:
-    """Success and return of each task; one chart where the return says nothing more."""
+    """Success and return of each task; one chart if the return contains nothing more."""
     return [chart for task in data.tasks for chart in _charts(data, task)]
 
 

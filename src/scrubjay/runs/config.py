@@ -1,4 +1,4 @@
-"""What decides a run: method, task, settings, seed, budget."""
+"""The configuration of a run: method, task, settings, seed, budget."""
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
@@ -138,7 +138,7 @@ class RunConfig:
             entries["preset"] = ""  # those of the method that it was
         entries |= {"agent": agent, "options": options}
         if not agent_spec(agent).vectors:
-            entries["n_envs"] = 1  # 0.1.0 recorded what was asked for, and used one environment
+            entries["n_envs"] = 1  # 0.1.0 recorded the requested number, and used one environment
         return cls(**entries)
 
     def check_env_by_id(self) -> None:

@@ -30,7 +30,7 @@ class Task(Protocol):
         """Ask it to save the last episode boundary and end."""
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, at most so many seconds."""
+        """Wait for its end, at most that many seconds."""
 
     def kill(self) -> None:
         """End it at once, and release what it holds."""
@@ -96,7 +96,7 @@ class LocalTask:
         self._process.send_signal(signal.SIGTERM)
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, at most so many seconds."""
+        """Wait for its end, at most that many seconds."""
         self._process.wait(seconds)
         self._close()
 

@@ -91,7 +91,7 @@ class RayTask:
         self._actor.stop.remote()
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, at most so many seconds."""
+        """Wait for its end, at most that many seconds."""
         self._is_there(self._code, seconds)
         self.kill()
 

@@ -27,8 +27,8 @@ from scrubjay.training.lock import is_held
 from scrubjay.training.run_folder import read_json
 from scrubjay.training.tables import last_timestep
 
-POLL = 0.1  # seconds between two looks at the workers
-RECHECK_SECONDS = 2.0  # seconds between two looks at a run that another sweep works on
+POLL = 0.1  # seconds between two checks of the workers
+RECHECK_SECONDS = 2.0  # seconds between two checks of a run that another sweep works on
 STOP_TIMEOUT = 120.0  # seconds that a worker has for its last checkpoint
 MAX_LOSSES = 5  # of one run: then something about it ends its machine
 
@@ -283,7 +283,7 @@ def _tail(path: Path, start: int, size: int = 4096) -> str:
 
 
 def seconds_per_step(folder: Path) -> float | None:
-    """What a finished run took, as its manifest says."""
+    """The time per step of a finished run, according to its manifest."""
     manifest = read_json(folder / "manifest.json")
     steps, seconds = manifest.get("timesteps"), manifest.get("seconds", {}).get("time_elapsed")
     return seconds / steps if steps and seconds else None

@@ -82,7 +82,7 @@ class TuneConfig:
         return {name: known[name] for name in self.names}
 
     def as_json(self) -> dict[str, Any]:
-        """What study.json says."""
+        """The contents of study.json."""
         ranges = {
             name: [*_tuned(setting), setting.range.log] for name, setting in self.settings.items()
         }
@@ -295,7 +295,7 @@ class Study:
             case "unfinished":
                 resume(
                     folder,
-                    trust_module=True,  # the task is the one that was asked for
+                    trust_module=True,  # the task is the requested one
                     on_start=lambda _, done: watcher.recall(folder, done),
                     **more,
                 )
@@ -347,7 +347,7 @@ class Study:
 
 
 class Watcher:
-    """Tells Optuna how a trial goes, and says when it is not worth going on.
+    """Reports a trial's results to Optuna, and stops it when Optuna prunes it.
 
     It is an output of the agent's logger, which gets every evaluation.
     """

@@ -27,7 +27,7 @@ NEW, UNFINISHED, FINISHED = "new", "unfinished", "finished"
 
 
 def run_status(folder: Path, config: RunConfig) -> str:
-    """How far the run in a folder is; a run of another configuration there is an error."""
+    """The status of the run in a folder; a run of another configuration there is an error."""
     if not (folder / "manifest.json").exists():
         return NEW
     manifest = read_json(folder / "manifest.json")
@@ -36,12 +36,12 @@ def run_status(folder: Path, config: RunConfig) -> str:
 
 
 def work(folder: Path, config: RunConfig, command: str) -> None:
-    """Bring a run to its end, from wherever it stands."""
+    """Start a run, or resume it, and finish it."""
     match run_status(folder, config):
         case "new":
             start(config, folder, command, progress_bar=True)
         case "unfinished":
-            # the task is the one that was asked for: `run_status` has compared them
+            # the task is the requested one: `run_status` has compared them
             resume(folder, trust_module=True, progress_bar=True)
 
 

@@ -88,7 +88,7 @@ def cases_of(workspace: Workspace) -> tuple[SuiteTask, ...]:
 
 
 def seeds_of(arm: Arm, workspace: Workspace) -> tuple[int, ...]:
-    """Ten of our own, two of a network, unless others were asked for."""
+    """Ten for our own methods, two for networks, unless others are given."""
     if workspace.budget.quick:
         return SEEDS[:3]
     if workspace.budget.seeds != tuple(range(5)):

@@ -1,4 +1,4 @@
-"""The paper's tables: what can be measured is measured, beside what the paper says."""
+"""The paper's tables, with measured values beside those of the paper."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Many collectors, one writer: episodes are handed out, come back whole, and are learned here.
+"""Training with collectors: they run whole episodes, and this process learns from them.
 
 `Collection.run` is the writer's loop. In rounds, all collectors run one episode against the same
 memory, then all episodes are learned in the order of the collectors: the result depends on the seed
@@ -88,7 +88,7 @@ class Transport(Protocol):
         """Give a collector an episode to run, after those that it has."""
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
-        """What has come back from which collectors, after at most so many seconds."""
+        """The results of collectors that have arrived, after at most that many seconds."""
 
     def publish(self) -> None:
         """Let collectors decide against the memories as they are now."""
@@ -123,7 +123,7 @@ class Collectors:
     Attributes:
         n: How many, each with an environment of its own.
         mode: "rounds": all run an episode, then all are learned; the result depends on the seed and
-            on `n` only. "free": no one waits; faster, and no two runs are the same.
+            on `n` only. "free": collectors do not wait; faster, but not reproducible.
         make_env: Makes an environment, a function of a module; needed where the agent's environment
             was neither made by `gymnasium.make` nor can be pickled.
         timeout: Seconds without a step after which a collector is replaced.

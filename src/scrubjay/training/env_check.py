@@ -109,7 +109,7 @@ def check_environment(
 
 
 def check_with_gymnasium(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
-    """What Gymnasium's own checker says, each warning as a piece of advice."""
+    """The findings of Gymnasium's own checker; its warnings become advice."""
     what, expected = "Gymnasium's checker", "an environment that follows Gymnasium's interface"
     env = make()
     with warnings.catch_warnings(record=True) as said:
@@ -124,7 +124,7 @@ def check_with_gymnasium(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterato
         finally:
             env.close()
     texts = dict.fromkeys(_one_line(each.message) for each in said)
-    texts = {text: None for text in texts if "infinity" not in text}  # no limit is no mistake
+    texts = {text: None for text in texts if "infinity" not in text}  # no limit is not a mistake
     for text in texts:
         yield Finding("advice", what, expected, text, "change what the message names")
     if not texts:
@@ -450,7 +450,7 @@ def noise_dimensions(episodes: Sequence[Floats]) -> list[int]:
     found, moving = [], _moves(before)
     for i in range(before.shape[1]):
         x, y = before[:, i], after[:, i]
-        # a flag that is mostly constant is no noise
+        # a flag that is mostly constant is not noise
         if moving[i] and y.std() > 0 and len(np.unique(x)) > MIN_STEPS // 2:
             correlation = float(np.corrcoef(x, y)[0, 1])
             if abs(correlation) < WHITE:

@@ -19,7 +19,7 @@ from scrubjay.optional import require
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
 
 STEPS, EPISODES, RECORDED = "steps", "episodes", "recorded"
-"""When training writes to an output: every so many steps, every so many episodes, or only what
+"""When training writes to an output: after a number of steps, of episodes, or only what
 callbacks have recorded."""
 
 

@@ -224,14 +224,14 @@ def train(
         n_eval_episodes: Episodes of an evaluation.
         log_freq: Steps between the rows of the run folder.
         checkpoint_freq: Steps between checkpoints in the run folder.
-        checkpoint_steps: Steps whose checkpoints are kept for good.
+        checkpoint_steps: Steps whose checkpoints are kept permanently.
         tensorboard: Whether to write TensorBoard's files into the run folder.
         max_episode_steps: Where longer episodes are ended as time-outs, for environments that have
             no limit of their own.
         success_key: The entry of `info` that says whether an episode was solved; by default
             "is_success", then "success".
         collectors: How many processes step environments of their own, or a description of them.
-        training_state: What the checkpoint of a resumed run kept.
+        training_state: The training state from the checkpoint of a resumed run.
 
     Raises:
         ValueError: If an argument has a value that it may not have.
@@ -247,7 +247,7 @@ def train(
     source = open_environment(env)
     chosen = as_collectors(collectors)
     if chosen is not None:
-        factory(env, chosen.make_env)  # refuses what cannot travel, before anything is created
+        factory(env, chosen.make_env)  # refuses what cannot be pickled, before anything is created
     callbacks = CallbackList(callback)
     tb_log_name = tb_log_name or type(agent).__name__
     outputs = open_outputs(
@@ -263,7 +263,7 @@ def train(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
             done=lambda: budget.done, should_stop=lambda: guard.requested,
-            # an agent that has learned before is not made again by its settings alone
+            # an agent that has learned before cannot be recreated from its settings alone
             save_start=folder is not run_folder, outputs=outputs, log_interval=log_interval,
             more_metrics=metrics(agent) if chosen else None,
         )  # fmt: skip

@@ -186,7 +186,7 @@ class Processes:
         self._publisher.publish()
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
-        """What has come back from which collectors, after at most so many seconds."""
+        """The results of collectors that have arrived, after at most that many seconds."""
         connections = {worker.connection: i for i, worker in enumerate(self._workers)}
         arrived: list[tuple[int, Collected | Failure]] = []
         for connection in wait(connections, seconds):

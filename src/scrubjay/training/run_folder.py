@@ -302,7 +302,7 @@ def hardware() -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """The processor's name where the system tells it (platform.processor is empty on Linux)."""
+    """The processor's name where it is available (platform.processor is empty on Linux)."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

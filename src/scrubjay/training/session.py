@@ -1,4 +1,4 @@
-"""One training as seen from outside: what is due when, and what is recorded.
+"""What happens around a training: evaluations, logs and checkpoints, each when it is due.
 
 The loop (or a callback inside Stable-Baselines3's loop) reports episodes and steps; the session
 evaluates, logs, saves and shows. It never changes what is learned.
@@ -44,7 +44,7 @@ class Plan:
         eval_freq: Steps between evaluations.
         log_freq: Steps between rows of the tables.
         checkpoint_freq: Steps between checkpoints.
-        checkpoint_steps: Steps whose checkpoints are kept for good.
+        checkpoint_steps: Steps whose checkpoints are kept permanently.
         tensorboard: Whether TensorBoard's files are written into the run folder.
     """
 
@@ -177,7 +177,7 @@ class Session:
         ]
 
     def _recall(self, folder: RunFolder) -> None:
-        """What earlier evaluations of this run said, read off its own tables."""
+        """Read earlier evaluations of this run from its own tables."""
         if self.evaluator and self.evaluator.walls:
             folder.update(walls=self.evaluator.walls)
         assert self._npz is not None
@@ -207,10 +207,10 @@ class Session:
         self._writes_rows = logger.has(EPISODES)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from what a checkpoint kept.
+        """Restore the state from a checkpoint.
 
         Args:
-            state: What the checkpoint kept; empty for a new run.
+            state: The state in the checkpoint; empty for a new run.
         """
         if not state:
             return
@@ -239,7 +239,7 @@ class Session:
         return self._clock.compiling
 
     def begin(self) -> None:
-        """Do what a stopped run had not come to at the very step of its last boundary."""
+        """Do what was due at the step of the last boundary and a stopped run did not reach."""
         self._begun = True
         if self._save_start:
             self._save("last")

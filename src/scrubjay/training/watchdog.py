@@ -1,4 +1,4 @@
-"""A callback that says in which step an environment hangs.
+"""A callback that reports in which step an environment hangs.
 
 Simulators wait for licences, robots for emergency stops, and games for a window. From outside such
 a training looks like a slow one. The watchdog's thread sees that no step has ended for some time

@@ -113,14 +113,14 @@ class Player:
         return known
 
     def _stop_others(self) -> None:
-        """One film at a time: the one that is asked for now."""
+        """Frames are drawn for one episode at a time, the one requested last."""
         for (_, _, with_frames), episode in self._played.items():
             if with_frames and not episode.done.is_set():
                 episode.cancelled = True
 
     def _forget(self) -> None:
-        films = [name for name in self._played if name[2]]
-        for name in [*films[:-MAX_WITH_FRAMES], *list(self._played)[:-MAX_KEPT]]:
+        framed = [name for name in self._played if name[2]]
+        for name in [*framed[:-MAX_WITH_FRAMES], *list(self._played)[:-MAX_KEPT]]:
             episode = self._played.pop(name, None)
             if episode is not None:
                 episode.cancelled = True
@@ -162,7 +162,7 @@ class Player:
         return found
 
     def _env(self, with_frames: bool) -> gymnasium.Env[Any, Any]:
-        """The task's environment; one that draws frames if it can and is asked to."""
+        """The task's environment; with frames if possible and requested."""
         if with_frames and not self.no_frames and True not in self._envs:
             try:
                 require("PIL.Image", "web")

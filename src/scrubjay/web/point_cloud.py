@@ -13,8 +13,8 @@ from scrubjay.memory import EpisodicMemory
 Singles = npt.NDArray[np.float32]
 
 MAX_POINTS = 100_000  # drawn; of larger memories a random sample
-N_NEAREST = 5  # the row whose distance tells how dense a place is
-SLICE_SECONDS = 0.02  # of the density at a time, so that requests are answered meanwhile
+N_NEAREST = 5  # the distance to this neighbour measures the density
+SLICE_SECONDS = 0.02  # of the density at a time, so that other requests need not wait
 MAX_COMPONENTS = 3
 
 

@@ -124,20 +124,20 @@ def _file(name: str, kind: str) -> "Callable[[Request], Response]":
     return lambda request: _response(content, kind)  # noqa: ARG005
 
 
-def _json(answer: Callable[[Any], Any]) -> "Callable[[Request], Response]":
-    return _answering(lambda query: as_json(answer(query)), "application/json")
+def _json(handler: Callable[[Any], Any]) -> "Callable[[Request], Response]":
+    return _route(lambda query: as_json(handler(query)), "application/json")
 
 
-def _binary(answer: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
-    return _answering(answer, kind)
+def _binary(handler: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
+    return _route(handler, kind)
 
 
-def _answering(answer: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
-    """A route that says in JSON what went wrong. Starlette runs it in a thread."""
+def _route(handler: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
+    """A route that returns errors as JSON. Starlette runs it in a thread."""
 
     def respond(request: "Request") -> "Response":
         try:
-            return _response(answer(request.query_params), kind)
+            return _response(handler(request.query_params), kind)
         except BadRequest as error:
             return _response(as_json({"error": str(error)}), "application/json", 400)
         except Exception as error:  # a damaged checkpoint, or a fault: the page shows it

@@ -1,4 +1,4 @@
-"""What the page shows: the checkpoints of a run or one file, and the task to replay."""
+"""The data of the page: the checkpoints of a run or one file, and the task to replay."""
 
 import threading
 from collections import OrderedDict
@@ -72,7 +72,7 @@ class Checkpoint:
         return sum(cloud.memory.nbytes + cloud.n_bytes for cloud in self.clouds.values())
 
     def explain(self, key: npt.NDArray[np.float64]) -> Explanation:
-        """Why the agent acts as it does; the nearest rows, where there is no such agent.
+        """Explain the greedy decision; without an agent that can, return the nearest rows.
 
         Args:
             key: The key of a state.
@@ -90,8 +90,8 @@ class Checkpoint:
 class Checkpoints:
     """Opens the checkpoints of a source, and keeps those that were used last.
 
-    Requests come from several threads. A checkpoint is opened by the first one that asks for it;
-    the others wait for that one only, not for checkpoints that are opened at the same time.
+    Requests come from several threads. A checkpoint is opened by the first request for it;
+    other requests wait for this one only, not for checkpoints that are opened at the same time.
 
     Args:
         source: The source.
@@ -129,7 +129,7 @@ class Checkpoints:
         for turn, index in enumerate(sorted(others, key=lambda i: (abs(i - shown), -i))):
             if shown != self._shown or (turn >= MIN_OPEN - 1 and self._is_full()):
                 return
-            with suppress(Exception):  # a damaged one says so when it is asked for
+            with suppress(Exception):  # a damaged one raises its error when it is requested
                 self[index]
 
     def _fill(self, index: int, future: "Future[Checkpoint]") -> None:

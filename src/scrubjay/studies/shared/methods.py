@@ -178,5 +178,5 @@ def paper_name(task: str) -> str:
 
 
 def _always_the_same(task: str, method: Method) -> bool:
-    """Where nothing is random, greedy episodes are all alike: one tells what ten would."""
+    """Where nothing is random, greedy episodes are all alike: one is enough."""
     return task == "GrowingTree" or (task in SAFEXP and "start_noise" not in method.task_options)

@@ -43,7 +43,7 @@ class Case:
 
     @property
     def n_eval_episodes(self) -> int:
-        """Where nothing is random, greedy episodes are all alike: one tells what twenty would."""
+        """Where nothing is random, greedy episodes are all alike: one is enough."""
         same = self.task == "GrowingTree" or (self.task in SAFEXP and not self.task_options)
         return 1 if same else N_EVAL_EPISODES
 
@@ -93,7 +93,7 @@ PAPER = Arm("CEC", agent="cec")
 
 
 def seeds_of(workspace: Workspace) -> tuple[int, ...]:
-    """Ten, unless others were asked for."""
+    """Ten, unless others are given."""
     asked = workspace.budget.seeds
     if workspace.budget.quick:
         return QUICK_SEEDS

@@ -94,7 +94,7 @@ class Workspace:
         if not self.add or not stem.with_name(f"{name}.csv").exists():
             return Table(rows)
         stored = read_table(stem)
-        notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # found out anew
+        notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # computed again
         return Table(add_rows(stored.rows, rows), notes)
 
     def missing_notes(
