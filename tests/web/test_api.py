@@ -16,7 +16,7 @@ from scrubjay.cli.main import CommandError, build_parser, main
 from scrubjay.embedding import FrozenNormalizer, RandomProjection
 from scrubjay.web import point_cloud
 from scrubjay.web.api import Api, BadRequest, as_json
-from scrubjay.web.episodes import Episode, Followed, overestimated_rows
+from scrubjay.web.episodes import Followed, PlayedEpisode, overestimated_rows
 from scrubjay.web.point_cloud import PointCloud
 from scrubjay.web.position import find_position
 from scrubjay.web.source import Source
@@ -202,7 +202,7 @@ def test_the_path_is_where_the_states_are(api):
 
 def test_values_are_compared_with_the_returns_after_them():
     def episode(number, values, returns):
-        played = Episode(number, with_frames=False)
+        played = PlayedEpisode(number, with_frames=False)
         played.followed = [
             None if v is None else Followed("memory", row, v, 0.5, 0.9)
             for row, v in enumerate(values)

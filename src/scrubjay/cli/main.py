@@ -50,7 +50,7 @@ class CommandError(Exception):
     """What a user did wrong, in one line."""
 
 
-class Layout(argparse.RawDescriptionHelpFormatter):
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Names in one column, wide enough for most of them."""
 
     def __init__(self, prog: str) -> None:
@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
     """Reports errors in one line; options cannot be abbreviated."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=Layout, allow_abbrev=False, **settings)
+        super().__init__(formatter_class=HelpFormatter, allow_abbrev=False, **settings)
 
     @property
     def flags(self) -> list[str]:

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     launcher = launcher_of(arguments)
     study = Study(config, arguments.out or _default_folder(config), arguments.line)
     print(f"{config.run.agent} on {config.run.task}: {study.folder}", file=sys.stderr)
-    progress = Progress(arguments.trials, arguments.quiet)
+    progress = TrialProgress(arguments.trials, arguments.quiet)
     try:
         if arguments.launcher == "local" and arguments.jobs in (None, 1):
             study.run(arguments.trials, progress)
@@ -117,7 +117,7 @@ def _default_folder(config: "TuneConfig") -> Path:
     return Path("tune") / task / f"{config.run.agent}-{config.run.preset}"
 
 
-class Progress:
+class TrialProgress:
     """How many trials are done, the best so far, the time left: a bar, or lines in a pipe.
 
     Args:

@@ -20,7 +20,7 @@ VIDEOS = ("*.mp4", "*.webm", "*.gif")
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodLabel:
     """A method as it is named everywhere on the page: its label beside a dot in its colour."""
 
     label: str
@@ -83,13 +83,13 @@ class ReportData:
         return ", ".join(map(short_task, self.tasks))
 
     @property
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[MethodLabel]:
         """All methods, in order."""
         return [self.method(label) for label in self.labels]
 
-    def method(self, label: str) -> Method:
+    def method(self, label: str) -> MethodLabel:
         """A method with its colour."""
-        return Method(label, self._colours[label])
+        return MethodLabel(label, self._colours[label])
 
     def note(self, text: str) -> None:
         """Add a note at the top of the page, once."""

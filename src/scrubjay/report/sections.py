@@ -12,7 +12,7 @@ from scrubjay.analysis.statistics import MIN_RUNS
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import METRIC_LABELS
 from scrubjay.report.charts import Chart, line_chart
-from scrubjay.report.data import Method, ReportData
+from scrubjay.report.data import MethodLabel, ReportData
 from scrubjay.report.formatting import ABSENT, NO_SUCCESS, duration, number, or_absent
 from scrubjay.report.pictures import (
     ColourBar,
@@ -40,7 +40,7 @@ N_SHOWN = 12  # pictures of a method on a task that are shown at once; 25 runs o
 class Gallery:
     """The pictures of one method on one task."""
 
-    method: Method
+    method: MethodLabel
     task: str
     pictures: Sequence[Picture]
     bar: ColourBar | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import Curve, curves_of, evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Row, Table, save_result
+from scrubjay.analysis.results import ResultTable, Row, save_result
 from scrubjay.analysis.tables import markdown, summary_at
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import caption, draw_curves
@@ -94,12 +94,12 @@ def make(workspace: Workspace) -> list[Path]:
     said = [*workspace.unusable_notes(tasks), *workspace.budget_notes()]
     rows = [*tidy_rows(curves), *paper_rows(curves, ["cec"])]
     return [
-        *workspace.draw("causes", draw_causes, Table(rows, [*curve_notes(curves), *said])),
+        *workspace.draw("causes", draw_causes, ResultTable(rows, [*curve_notes(curves), *said])),
         *_write_table(workspace, said),
     ]
 
 
-def draw_causes(table: Table) -> "Figure":
+def draw_causes(table: ResultTable) -> "Figure":
     """A row for each task, a column for each cause: CEC, and CEC with that cause."""
     curves = curves_of(table.rows)
     papers = papers_of(table)

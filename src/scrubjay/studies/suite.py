@@ -12,7 +12,7 @@ import numpy as np
 from scrubjay.analysis.curves import Curve, curves_of, evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import Array
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.analysis.statistics import aggregate, bootstrap_interval, interquartile_mean
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, open_figure
@@ -139,9 +139,9 @@ def make(workspace: Workspace) -> list[Path]:
     curves = [curve for _, curve in shown]
     notes = [*curve_notes([*run, *curves]), *workspace.budget_notes(), *table.notes]
     points = workspace.completed("suite-summary", all_scores(groups, known))
-    summary = Table(points.rows, [*workspace.budget_notes(), *points.notes])
+    summary = ResultTable(points.rows, [*workspace.budget_notes(), *points.notes])
     return [
-        *workspace.draw("suite", draw_suite, Table(tidy_rows(curves), notes)),
+        *workspace.draw("suite", draw_suite, ResultTable(tidy_rows(curves), notes)),
         *workspace.draw("suite-summary", draw_summary, summary),
         *workspace.write("table-suite", PREFACE, rows),
     ]
@@ -254,7 +254,7 @@ def random_score(case: SuiteTask) -> dict[str, float]:
 # ---------------------------------------------------------------- figures
 
 
-def draw_suite(table: Table) -> "Figure":
+def draw_suite(table: ResultTable) -> "Figure":
     """A panel for each task."""
     curves = curves_of(table.rows)
     panels = {
@@ -265,7 +265,7 @@ def draw_suite(table: Table) -> "Figure":
     return learning_curves(panels, "bootstrap", columns=4, notes=table.notes).figure
 
 
-def draw_summary(table: Table) -> "Figure":
+def draw_summary(table: ResultTable) -> "Figure":
     """All tasks together: score against steps, against seconds, and performance profiles."""
     methods, tasks = compared(table.rows)
     scores = {method: scores_of(table.rows, method, tasks) for method in methods}

@@ -280,12 +280,7 @@ def train(
             loop = Loop(agent, source, first, session, callbacks, guard, limit, success_of)
             completed = loop.run()
             if chosen and completed and not (loop.stopped or guard.requested or budget.spent):
-                with session.starting_collectors():
-                    transport = chosen.open(agent, max_episode_steps, success_key)
-                with closing(transport):
-                    completed = Collection(
-                        agent, transport, chosen, budget, session, callbacks, guard
-                    ).run()
+                completed = _collect(agent, loop, chosen, budget, max_episode_steps, success_key)
             callbacks.end()
             status = "finished" if completed else "stopped"
             status = "interrupted" if guard.requested else status
@@ -297,3 +292,21 @@ def train(
             session.close(status)
     if guard.requested:
         raise KeyboardInterrupt
+
+
+def _collect(
+    agent: Learner,
+    loop: Loop,
+    collectors: Collectors,
+    budget: Budget,
+    max_episode_steps: int | None,
+    success_key: str | None,
+) -> bool:
+    """Continue a training with collectors, from where the memory can decide."""
+    session = loop.session
+    with session.starting_collectors():
+        transport = collectors.open(agent, max_episode_steps, success_key)
+    with closing(transport):
+        return Collection(
+            agent, transport, collectors, budget, session, loop.callbacks, loop.guard
+        ).run()

@@ -46,7 +46,7 @@ class Followed(NamedTuple):
     trust: float
 
 
-class Episode:
+class PlayedEpisode:
     """One greedy episode, while it is played and afterwards.
 
     Args:
@@ -85,11 +85,11 @@ class Player:
         self._source = source
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="episodes")
         self._lock = threading.Lock()
-        self._played: OrderedDict[tuple[str, int, bool], Episode] = OrderedDict()
+        self._played: OrderedDict[tuple[str, int, bool], PlayedEpisode] = OrderedDict()
         self._envs: dict[bool, gymnasium.Env[Any, Any]] = {}
         self.no_frames = ""
 
-    def episode(self, checkpoint: Checkpoint, number: int, *, with_frames: bool) -> Episode:
+    def episode(self, checkpoint: Checkpoint, number: int, *, with_frames: bool) -> PlayedEpisode:
         """An episode, which is begun if it has not been played yet.
 
         Args:
@@ -106,7 +106,7 @@ class Player:
             if known is None or known.cancelled:
                 if with_frames:
                     self._stop_others()
-                known = self._played[name] = Episode(number, with_frames)
+                known = self._played[name] = PlayedEpisode(number, with_frames)
                 self._thread.submit(self._play, checkpoint, known)
             self._played.move_to_end(name)
             self._forget()
@@ -175,7 +175,7 @@ class Player:
             self._envs[False] = self._source.make_env()
         return self._envs[False]
 
-    def _play(self, checkpoint: Checkpoint, episode: Episode) -> None:
+    def _play(self, checkpoint: Checkpoint, episode: PlayedEpisode) -> None:
         try:
             if not episode.cancelled:
                 self._run(checkpoint, self._env(episode.with_frames), episode)
@@ -184,7 +184,9 @@ class Player:
         finally:
             episode.done.set()
 
-    def _run(self, checkpoint: Checkpoint, env: gymnasium.Env[Any, Any], episode: Episode) -> None:
+    def _run(
+        self, checkpoint: Checkpoint, env: gymnasium.Env[Any, Any], episode: PlayedEpisode
+    ) -> None:
         agent, success_of = checkpoint.agent, SuccessReader(self._source.success_key)
         seed = reset_seed(self._source.seed, Stream.EVALUATION, 0, episode.number)
         observation, info = env.reset(seed=seed)
@@ -203,7 +205,7 @@ class Player:
         rewards = np.array(episode.rewards)
         episode.returns = [float(x) for x in agent.plain_returns(rewards, bool(terminated))]
 
-    def _draw_frame(self, env: gymnasium.Env[Any, Any], episode: Episode) -> None:
+    def _draw_frame(self, env: gymnasium.Env[Any, Any], episode: PlayedEpisode) -> None:
         if not episode.with_frames or self.no_frames:
             return
         picture = np.asarray(env.render(), np.uint8)
@@ -213,7 +215,7 @@ class Player:
         episode.frames.append(as_png(picture[..., :3]))
 
 
-def _decide(checkpoint: Checkpoint, observation: Any, episode: Episode) -> Any:
+def _decide(checkpoint: Checkpoint, observation: Any, episode: PlayedEpisode) -> Any:
     """The greedy action; notes the key and the row that is followed."""
     agent = checkpoint.agent
     action, _ = agent.predict(observation, deterministic=True)
@@ -228,7 +230,7 @@ def _decide(checkpoint: Checkpoint, observation: Any, episode: Episode) -> Any:
     return action
 
 
-def _ending(terminated: bool, truncated: bool, episode: Episode) -> str:
+def _ending(terminated: bool, truncated: bool, episode: PlayedEpisode) -> str:
     if terminated:
         return "ended"
     if truncated:
@@ -274,7 +276,7 @@ def as_png(picture: npt.NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-def overestimated_rows(episodes: list[Episode], value_range: float) -> list[dict[str, Any]]:
+def overestimated_rows(episodes: list[PlayedEpisode], value_range: float) -> list[dict[str, Any]]:
     """The value of each followed row, and the mean return after it.
 
     Args:
@@ -315,7 +317,7 @@ def _compared(noted: list[tuple[Followed, float, int, int]], tolerance: float) -
     }
 
 
-def summary(episode: Episode) -> Mapping[str, Any]:
+def summary(episode: PlayedEpisode) -> Mapping[str, Any]:
     """An episode in a few numbers.
 
     Args:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.analysis.curves import curves_of
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Table
+from scrubjay.analysis.results import ResultTable
 from scrubjay.figures.curves import learning_curves
 from scrubjay.registry import agent_spec
 from scrubjay.runs.config import RunConfig
@@ -100,7 +100,7 @@ def seeds_of(workspace: Workspace) -> tuple[int, ...]:
     return SEEDS if asked == tuple(range(5)) else asked
 
 
-def draw_cases(table: Table, cases: Sequence[Case]) -> "Figure":
+def draw_cases(table: ResultTable, cases: Sequence[Case]) -> "Figure":
     """The curves of both methods, a panel for each case."""
     titles = {(case.task, case.metric): case.title for case in cases}
     panels = by_title(curves_of(table.rows), titles)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
 from scrubjay.analysis.results import (
+    ResultTable,
     Row,
-    Table,
     add_rows,
     csv_bytes,
     parse_csv,
@@ -23,14 +23,14 @@ from scrubjay.envs.catalog import short_task
 from scrubjay.figures.saving import render, save_figure
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
-from scrubjay.studies.shared.methods import METHODS, Budget, paper_name, run_config
+from scrubjay.studies.shared.methods import METHODS, StudyBudget, paper_name, run_config
 from scrubjay.training.errors import RunError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NOT_RUN = "Not run:"
-Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
+Draw = Callable[[ResultTable], "Figure"]  # a stored table -> its picture
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Workspace:
 
     root: Path
     out: Path
-    budget: Budget
+    budget: StudyBudget
     agents: tuple[str, ...]
     command: str
     tasks: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ class Workspace:
             self.print_once(f"left out: {error}")
             return None
 
-    def completed(self, name: str, rows: list[Row]) -> Table:
+    def completed(self, name: str, rows: list[Row]) -> ResultTable:
         """Rows of runs; with `add`, also the stored ones of runs that are not here, and notes."""
         stem = self.out / name
         if not self.add or not stem.with_name(f"{name}.csv").exists():
-            return Table(rows)
+            return ResultTable(rows)
         stored = read_table(stem)
         notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # computed again
-        return Table(add_rows(stored.rows, rows), notes)
+        return ResultTable(add_rows(stored.rows, rows), notes)
 
     def missing_notes(
         self, methods: Iterable[str], tasks: Sequence[str], rows: Iterable[Row] = ()
@@ -133,10 +133,10 @@ class Workspace:
             return ["Quick version: fewer steps and seeds than the paper."]
         return [] if self.budget.steps is None else ["Not the paper's 100,000 steps."]
 
-    def draw(self, name: str, draw: Draw, table: Table) -> list[Path]:
+    def draw(self, name: str, draw: Draw, table: ResultTable) -> list[Path]:
         """Store a table and the figure drawn of it, as `redraw` would draw it later."""
         notes = list(dict.fromkeys(table.notes))
-        figure = draw(Table(parse_csv(csv_bytes(table.rows).decode()), notes))
+        figure = draw(ResultTable(parse_csv(csv_bytes(table.rows).decode()), notes))
         stem = self.out / name
         return self.announce(save_figure(figure, stem, table.rows, self.command, notes, self.add))
 
