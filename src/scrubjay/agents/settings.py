@@ -1,4 +1,4 @@
-"""Settings of a method, read off its constructor's signature.
+"""Settings of a method, read from its constructor's signature.
 
 A hyper-parameter is written once, in the signature, with its type, its range and its default; its
 line of help is in the docstring's `Args`. Checks, `config()`, the command line's flags and their

@@ -1,4 +1,4 @@
-"""The curves of many seeds, lined up: a matrix of seeds x steps for each method and task."""
+"""The aligned curves of many seeds: a matrix of seeds x steps for each method and task."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -211,7 +211,7 @@ def _aligned(
 
 
 def _cut_notes(label: str, steps: Array, recorded: Sequence[Array]) -> tuple[str, ...]:
-    """What the alignment left out. A few steps at the end are no news: episodes end as they do."""
+    """What the alignment left out, except a few steps at the end, where episodes differ anyway."""
     longest = max(where[-1] for where in recorded)
     if longest <= 1.05 * steps[-1]:
         return ()

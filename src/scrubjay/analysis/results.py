@@ -21,7 +21,7 @@ VARIANT = ("task", "method", "metric")  # the columns that tell apart what has s
 
 @dataclass(frozen=True)
 class ResultTable:
-    """The numbers of a figure, and what its caption must say beside them.
+    """The numbers of a figure, and the notes of its caption.
 
     Attributes:
         rows: One dictionary for each row, by column; None where a cell is empty.

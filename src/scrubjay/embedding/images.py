@@ -26,7 +26,7 @@ KERNEL_TYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 
 def find_layout(shape: tuple[int, ...], layout: str | None) -> str:
-    """Say what each axis of an image is, one letter each: N frames, H height, W width, C colors.
+    """Find what each axis of an image is, one letter each: N frames, H height, W width, C colors.
 
     Args:
         shape: The shape of the image.

@@ -1,4 +1,4 @@
-"""Films of a policy in a task, as GIF or MP4."""
+"""Videos of a policy in a task, as GIF or MP4."""
 
 import math
 import os
@@ -24,7 +24,7 @@ MAX_STEPS = 10_000  # of an episode that nothing else ends
 
 
 class Recording(NamedTuple):
-    """What a film shows.
+    """The contents of a video.
 
     Attributes:
         path: Its file.
@@ -65,7 +65,7 @@ def record(
     success_of: SuccessOf = default_success,
     progress: bool = False,
 ) -> Recording:
-    """Film a policy.
+    """Record a video of a policy.
 
     The film runs at the speed of the task, with frames left out so that no more than
     `max_frame_rate` pass in a second. It appears under its name only when it is complete.

@@ -775,7 +775,7 @@ class EpisodicMemory:
         other.__dict__.update(self.__dict__)
         other.index = self.index.copy()
         other.table = copied_table(self.table)
-        other._prepare()
+        other._prepare()  # noqa: SLF001  its own class
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -138,7 +138,7 @@ class RayCollectors:
         self._progress[index] = self._deadline(), -1
 
     def publish(self) -> None:
-        """Nothing: the next order brings the changes."""
+        """Do nothing: the next order contains the changes."""
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
         """The results of collectors that have arrived, after at most that many seconds."""

@@ -40,7 +40,7 @@ MAX_FAILURES = 3  # trials in a row that may fail before the study gives up
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """What decides a study.
+    """The configuration of a study.
 
     Attributes:
         run: The runs; `options` are settings that are not tuned, `seed` is that of the search.
@@ -180,7 +180,7 @@ class Study:
         return found
 
     def _requeue_killed(self) -> None:
-        """Trials of processes that are gone are tried again, with their settings."""
+        """Queue the trials of killed processes again, with their settings."""
         states = self.optuna.trial.TrialState
         for trial in self.study.get_trials(states=[states.RUNNING]):
             if not is_held(self.folder / "runs" / trial.user_attrs.get("runs", "none")):
@@ -194,7 +194,7 @@ class Study:
     # -- trials --------------------------------------------------------------------------------
 
     def run(self, n_trials: int, on_trial: Callable[["Study"], None] | None = None) -> None:
-        """Work until the study has so many trials.
+        """Work until the study has the given number of trials.
 
         Args:
             n_trials: Trials in total, those of earlier calls and other processes included.
@@ -360,7 +360,7 @@ class Watcher:
         self.pruned = False
 
     def write(self, values: Mapping[str, Any], step: int) -> None:  # noqa: ARG002
-        """Take an evaluation: the success rate, or the return if there is no success signal."""
+        """Record an evaluation: the success rate, or the return if there is no success signal."""
         score = values.get("eval/success_rate", values.get("eval/mean_reward"))
         if score is not None:
             self._add(float(score))
@@ -371,7 +371,7 @@ class Watcher:
         self._trial.report(statistics.fmean(self.scores), len(self.scores))
 
     def recall(self, folder: Path, timestep: int) -> None:
-        """Take the evaluations that a run has had already, up to a step."""
+        """Record the evaluations that a run already has, up to a step."""
         table, _ = read_columns(folder / "eval.csv")
         steps = table.get("timestep", ())
         for step in dict.fromkeys(float(step) for step in steps if step <= timestep):
@@ -389,7 +389,7 @@ class Watcher:
 
 
 def runs_name(settings: Mapping[str, Any]) -> str:
-    """The folder of a trial's runs, decided by its settings."""
+    """The folder of a trial's runs, named after its settings."""
     return sha256(json.dumps(dict(sorted(settings.items()))).encode()).hexdigest()[:10]
 
 

@@ -26,7 +26,7 @@ def tune_together(
     launcher: Launcher,
     on_trial: Callable[[Study], None] | None = None,
 ) -> None:
-    """Work on a study with several workers until it has so many trials.
+    """Work on a study with several workers until it has the given number of trials.
 
     Args:
         study: The study.

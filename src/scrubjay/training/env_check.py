@@ -200,7 +200,7 @@ def check_results(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Findi
 
 
 def check_reproducible(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
-    """Two environments with the same seed and the same actions go the same way."""
+    """Two environments with the same seed and the same actions behave the same."""
     expected = "the same seed gives the same first observation"
     first, second = make(), make()
     try:
@@ -345,7 +345,7 @@ def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
 
 
 def check_rewards(played: Played) -> Iterator[Finding]:
-    """Finite, sparse, of sensible size."""
+    """Rewards are finite, sparse and of a reasonable size."""
     rewards = np.array(played.rewards)
     if not np.isfinite(rewards).all():
         yield Finding(

@@ -27,7 +27,7 @@ LAST_WORDS = 2.0  # seconds that a collector has to close its environment
 
 
 def work(connection: Connection, packed: bytes, address: Address, index: int) -> None:
-    """A collector's process: answers each order with a whole episode, and ends with its parent."""
+    """A collector's process: returns an episode for each order, and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the writer
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -164,7 +164,7 @@ class Processes:
         self._send(index)
 
     def _send(self, index: int) -> None:
-        """Send the orders that wait, a large one only to a collector that waits for it."""
+        """Send pending orders, a large one only to a collector that waits for it."""
         worker = self._workers[index]
         while worker.is_ready and worker.waiting:
             state = worker.waiting[0].embedding
@@ -230,7 +230,7 @@ class Processes:
         return found
 
     def _time(self) -> float:
-        """Seconds, in which a time when this process itself stood still counts little."""
+        """Seconds, without most of the time in which this process itself was suspended."""
         now = time.monotonic()
         self._now += min(now - self._seen, 1.0)
         self._seen = now
