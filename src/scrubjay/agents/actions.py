@@ -18,7 +18,7 @@ MAX_INDEX = 2**24  # the largest whole number up to which float32 has all of the
 
 
 class ActionCodec(Protocol):
-    """What a method needs to know of an action space.
+    """Converts actions of an action space to stored numbers and back.
 
     Attributes:
         size: Numbers in a stored action.

@@ -80,7 +80,7 @@ Folder = str | PathLike[str]
 
 
 class Boundary(NamedTuple):
-    """What may change within an episode, as it was at its start."""
+    """The state at the start of an episode of everything that an episode may change."""
 
     num_timesteps: int
     next_episodes: dict[int, int]
@@ -420,7 +420,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
         self.memory_changed()
 
     def set_logger(self, logger: Any) -> None:
-        """Send the rows of training to another logger too.
+        """Also send the rows of training to another logger.
 
         Args:
             logger: One of Stable-Baselines3, as `stable_baselines3.common.logger.configure` makes
@@ -802,7 +802,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
         self._next_episodes = {int(key): n for key, n in counters["next_episodes"].items()}
 
     def embedding_state(self) -> Arrays:
-        """What the embedding had learned at the last boundary.
+        """The state of the embedding at the last boundary.
 
         Returns:
             Its arrays by name.

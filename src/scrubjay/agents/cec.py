@@ -209,7 +209,7 @@ class CEC(MemoryAgent):
         return Notes(2 + size, size if noisy else 0, room=room_for(self.n_neighbors))
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """One memory, whose column `action` holds what was done."""
+        """One memory, with the action of each step in the column `action`."""
         memory = EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
@@ -233,7 +233,7 @@ class CEC(MemoryAgent):
 
     @property
     def radius(self) -> float:
-        """How far a neighbour may be, n d."""
+        """The largest distance of a neighbour, n d."""
         return float(self.radius_factor * self.memory.distance_threshold)
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -301,7 +301,7 @@ class CEC(MemoryAgent):
         self._scale_check.add(distances, self.radius, len(searched))
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
-        """The exploration rate, and what every agent logs."""
+        """The exploration rate, and the metrics of every agent."""
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             **super().metrics(totals),
@@ -393,7 +393,7 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
 
 
 def name_of_task(task: str) -> str:
-    """The name under which a task is in the table; of others the name that was given."""
+    """The name under which a task is in the table; other names are returned unchanged."""
     known = {name.lower(): name for name in TABLE}
     known |= {alias.lower(): name for alias, name in PAPER_NAMES.items()}
     short = task.lower().removeprefix("scrubjay/").removesuffix("-v0").removeprefix("noisy")

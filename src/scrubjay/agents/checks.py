@@ -56,7 +56,7 @@ def warn_of_size(agent: Any, total_timesteps: float | None) -> None:
 
 
 def physical_memory() -> float:
-    """Bytes of this computer's memory, infinity where the system does not say."""
+    """Bytes of this computer's memory, infinity if it is unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):

@@ -70,7 +70,7 @@ class ExplainMixin:
     flattener: Flattener
 
     def explain(self, observation: Any) -> Explanation:
-        """What `predict(observation, deterministic=True)` does, and why.
+        """Explain the action of `predict(observation, deterministic=True)`.
 
         Args:
             observation: One observation.
@@ -238,7 +238,7 @@ def explain_best(
 
 
 def _share(score: float, value: float, lowest: float) -> float:
-    """What distance leaves of a value, measured from the lowest one."""
+    """The share of a value that remains at a distance, measured from the lowest value."""
     return (score - lowest) / (float(value) - lowest) if value > lowest else 1.0
 
 

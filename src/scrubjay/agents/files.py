@@ -44,7 +44,7 @@ MANIFEST_ERRORS = (
 def save_agent(
     agent: "MemoryAgent", path: str | PathLike[str], training: Mapping[str, Any] | None = None
 ) -> None:
-    """Write an agent as it was at its last episode boundary."""
+    """Save an agent in its state at the last episode boundary."""
     observation, observation_arrays = describe_space(agent.observation_space, "observation")
     action, action_arrays = describe_space(agent.action_space, "action")
     memories = {name: memory.state() for name, memory in agent.memories.items()}
@@ -68,7 +68,7 @@ def save_agent(
 
 
 def path_to_save(path: str | PathLike[str]) -> Path:
-    """Where an agent is saved: a name without a suffix gets .scrub."""
+    """The path of a saved agent: a name without a suffix gets .scrub."""
     file = Path(path)
     return file if file.suffix else file.with_name(f"{file.name}.scrub")
 
@@ -124,7 +124,7 @@ def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
 
 
 def read_training(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a checkpoint keeps for a resumed run."""
+    """The training state in a checkpoint, for a resumed run."""
     return dict(read_archive(path, KIND)[0].get("training", {}))
 
 
@@ -280,7 +280,7 @@ def _with_columns(
 
 
 def _index_name(agent: "MemoryAgent", name: str) -> str:
-    """How the agent finds the rows of a memory, which a file does not contain."""
+    """The name of a memory's index, which a file does not contain."""
     return agent.memories[name].index_name if name in agent.memories else "auto"
 
 
@@ -316,7 +316,7 @@ def _check_layout(made: EpisodicMemory, found: EpisodicMemory) -> None:
 
 
 def _layout(memory: EpisodicMemory) -> dict[str, Any]:
-    """What the settings of an agent say about its memory."""
+    """The properties of a memory that the settings of its agent determine."""
     return {
         "key_dim": memory.key_dim,
         "capacity": memory.capacity,
@@ -415,7 +415,7 @@ def _split(arrays: Arrays, observation_size: int, codec: ActionCodec) -> list[He
 def _last_vectors(
     array: npt.NDArray[Any] | None, n: int, size: int
 ) -> list[npt.NDArray[np.float64] | None]:
-    """The observation after each held episode, None where the file does not have it."""
+    """The observation after each held episode, None if the file does not contain it."""
     if array is None:
         return [None] * n
     if (array.dtype, array.shape) != (np.dtype(np.float64), (n, size)):

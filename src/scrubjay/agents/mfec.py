@@ -353,7 +353,7 @@ class MFEC(MemoryAgent):
         return preset(task, name)
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
-        """The exploration rate, and what every agent logs."""
+        """The exploration rate, and the metrics of every agent."""
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             **super().metrics(totals),

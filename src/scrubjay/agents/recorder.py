@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """What compiled code reads and writes of all lanes, L of them, of up to T steps."""
+    """The arrays of all L lanes, of up to T steps, that compiled code reads and writes."""
 
     keys: npt.NDArray[np.float32]
     """(L, T, D): the key of each step."""
@@ -180,7 +180,7 @@ class HeldEpisode(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What writing an episode changed in the memory."""
+    """The result of writing an episode to the memory."""
 
     outcomes: npt.NDArray[np.int8]
     """The outcome of each write."""
@@ -282,7 +282,7 @@ class EpisodeRecorder:
         self._view_lane()
 
     def _view_lane(self) -> None:
-        """Views of the first lane, which is the only one where nothing is stacked."""
+        """Views of the first lane, the only one if observations are not stacked."""
         lanes = self._lanes
         self._actions, self._state = list(lanes.actions[0]), lanes.state[0]
         self._steps = lanes.state[:, STEP]
@@ -538,7 +538,7 @@ class EpisodeRecorder:
             raise ValueError(f"expected finite rewards, got {rewards}")
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
-        """Record that another action was executed; nothing changes if it is the one decided."""
+        """Record that another action was executed; no effect if it is the decided one."""
         lanes = self._lanes
         step = lanes.state[lane, STEP]
         executed = self._codec.encode(action)
@@ -577,7 +577,7 @@ class EpisodeRecorder:
         return totals
 
     def end(self, observation: Any, terminated: bool = True) -> tuple[Experience, Floats | None]:
-        """End the episode of the first lane without learning from it: another agent will.
+        """End the episode of the first lane without learning from it, which another process does.
 
         Args:
             observation: The last observation, after the last action.

@@ -99,7 +99,7 @@ class Setting:
 
     @property
     def expected(self) -> str:
-        """What the setting may be, in words."""
+        """The values that the setting may have, in words."""
         if LinearSchedule in self.kinds:
             return (
                 "a number between 0 and 1, (start, end, steps) with such a start and end and at "

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 
 
 def print_finding(finding: "Finding") -> None:
-    """One line for what is right; expected, found and fix for the rest."""
+    """One line for a passed check; expected, found and fix for a failed one."""
     first = f"{MARKS[finding.level]:<8} {finding.what}: "
     if finding.level == "ok":
         print(wrapped(finding.found, first, " " * 9))

@@ -61,7 +61,7 @@ def installed() -> dict[str, str]:
 
 
 def known_problems(versions: Mapping[str, str]) -> list[str]:
-    """What is broken in this combination of versions, each with its fix."""
+    """The known problems of this combination of versions, each with its fix."""
     problems = []
     robotics, mujoco = versions.get("gymnasium-robotics"), versions.get("mujoco")
     if robotics and mujoco and number(mujoco) >= (3, 12) and number(robotics) <= (1, 4, 2):

@@ -15,7 +15,7 @@ SHOW_MORE = "(SCRUBJAY_TRACEBACK=1 shows the whole traceback)"
 
 
 def message(error: Exception) -> str:
-    """What to tell the user in one line; "" for a fault of this package."""
+    """The message for the user in one line; "" for a bug of this package."""
     place = own_code(error)
     if place:
         return f"{place}: {type(error).__name__}: {one_line(error)} {SHOW_MORE}"

@@ -66,7 +66,7 @@ def _print(loaded: LoadedAgent, records: "list[EpisodeRecord]") -> None:
 
 
 def no_signal(success_key: str | None) -> str:
-    """Why there is no success rate, and what to do about it."""
+    """The explanation why there is no success rate, and the fix."""
     if success_key is not None:
         return f"no success signal: the task's info has no {success_key!r}"
     return (

@@ -28,7 +28,7 @@ def serve_page(arguments: argparse.Namespace) -> int:
 
 
 def open_source(arguments: argparse.Namespace) -> "Source":
-    """What the page shows of a run folder, a saved agent or a saved memory."""
+    """The data of the page, from a run folder, a saved agent or a saved memory."""
     memory = only_a_memory(arguments.path)
     return _of_agent(arguments) if memory is None else _of_memory(arguments.path, memory)
 

@@ -11,7 +11,7 @@ def columns() -> int:
 
 
 def print_facts(facts: Iterable[tuple[str, str]], indent: int = 2) -> None:
-    """Names and what there is to say about them, in two columns; long words stay whole."""
+    """Names and their descriptions in two columns; long words are not broken."""
     facts = list(facts)
     width = max((len(name) for name, _ in facts), default=0)
     for name, text in facts:

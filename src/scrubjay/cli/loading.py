@@ -171,7 +171,7 @@ def run_of(path: Path, checkpoint: str) -> tuple[Path | None, str]:
 
 
 def _adjusted(config: "RunConfig", arguments: argparse.Namespace) -> "RunConfig":
-    """The configuration with what was said on the command line."""
+    """The configuration with the options of the command line."""
     from scrubjay.envs.catalog import find_task
 
     options = parse_env_kwargs(arguments.env_kwargs)

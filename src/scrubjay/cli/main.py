@@ -47,7 +47,7 @@ USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 
 
 class CommandError(Exception):
-    """What a user did wrong, in one line."""
+    """Wrong usage of a command; the message is one line."""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):

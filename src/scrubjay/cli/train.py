@@ -204,7 +204,7 @@ def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
 
 
 def _missing(given: Mapping[str, Any]) -> str:
-    """What to say when the method, or the task, is missing."""
+    """The message for a missing method or task."""
     agent = given.get("agent")
     if agent is None:
         return "train needs a method and a task, as in: scrubjay train cec-plus PointUMaze"
@@ -213,7 +213,7 @@ def _missing(given: Mapping[str, Any]) -> str:
 
 
 def refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Refuse words that are no arguments; settings of another method are named as such."""
+    """Refuse unknown arguments; the message names the method that has such a setting."""
     if not unknown:
         return
     option = unknown[0].partition("=")[0]
@@ -291,7 +291,7 @@ def _default_folder(config: "RunConfig") -> Path:
 
 
 def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.Namespace) -> int:
-    """Train, and say how it ended and how to go on.
+    """Train, and print how it ended and how to continue.
 
     Args:
         train: Trains and returns the agent.

@@ -139,7 +139,7 @@ class TrialProgress:
         self._began, self._first, self._next_line = time.monotonic(), -1, 0.0
 
     def __call__(self, study: "Study") -> None:
-        """Show how far a study is."""
+        """Show the progress of a study."""
         n_done, text = self._words(study)
         if self._live:
             self._bar.set_description_str(text, refresh=False)
@@ -191,7 +191,7 @@ def write_results(study: "Study", command: str) -> list[Path]:
 
 
 def print_results(study: "Study", paths: Sequence[Path]) -> None:
-    """The best trials, what the preset reached, and the command to go on with."""
+    """Print the best trials, the preset's result, and the command to continue with."""
     names = study.config.names
     complete = [row for row in study.rows() if row["value"] is not None]
     complete.sort(key=lambda row: -row["value"])

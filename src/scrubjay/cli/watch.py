@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    """Film a policy, and say what the film shows."""
+    """Write a video of a policy, and describe its content."""
     from scrubjay.envs.recording import record
     from scrubjay.training.records import success_of
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 def _lines(
     film: "Recording", arguments: argparse.Namespace, success_key: str | None
 ) -> list[tuple[str, str]]:
-    """Each episode in a line, and how to see more of one that was cut."""
+    """A line for each episode, and a hint if one was cut."""
     words = {True: "success", False: "no success", None: "no success signal"}
     episodes = zip(film.lengths, film.returns, film.successes, strict=True)
     lines = [

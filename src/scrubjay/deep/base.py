@@ -126,7 +126,7 @@ class DeepAgent(ABC):
         return {}
 
     def set_random_seed(self, seed: int | None = None) -> None:
-        """Not for networks, whose weights are drawn when the model is made.
+        """Refused: the weights of networks are drawn when the model is made.
 
         Args:
             seed: None changes nothing.
@@ -322,7 +322,7 @@ class DeepAgent(ABC):
         )
 
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again.
+        """All settings as JSON, from which the agent can be made again.
 
         Returns:
             The settings by name.
@@ -361,7 +361,7 @@ class DeepAgent(ABC):
         path: str | PathLike[str],
         training: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> None:
-        """Write Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept.
+        """Write Stable-Baselines3's own zip atomically; it does not contain the replay buffer.
 
         Args:
             path: The file; without a suffix .zip is added.
@@ -409,7 +409,7 @@ class DeepAgent(ABC):
 
     @classmethod
     def without_buffer(cls) -> dict[str, Any] | None:
-        """What `load` puts in the place of a replay buffer that needs an environment.
+        """Replacements in `load` for a replay buffer that requires an environment.
 
         Returns:
             Stable-Baselines3's `custom_objects`, or None.
@@ -467,7 +467,7 @@ def _callbacks(callback: Any) -> list[BaseCallback]:
 
 
 class Forward(KVWriter):
-    """Sends what callbacks record in the model's logger to that of the agent."""
+    """Sends records of callbacks from the model's logger to the agent's logger."""
 
     def __init__(self, logger: Logger) -> None:
         self._logger = logger

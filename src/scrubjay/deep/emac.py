@@ -137,7 +137,7 @@ class EMAC(DDPG):
 
     @property
     def memory(self) -> PairMemory:
-        """What is remembered: saved and loaded with the networks."""
+        """The memory, which is saved and loaded with the networks."""
         return self.episodes.memory
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
@@ -176,7 +176,7 @@ class EMAC(DDPG):
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
 
     def _value(self, observation: Any) -> float:
-        """What the target networks expect from here on."""
+        """The value of a state according to the target networks."""
         state, _ = self.policy.obs_to_tensor(observation)
         with torch.no_grad():
             return float(self.critic_target(state, self.actor_target(state))[0].item())

@@ -28,7 +28,7 @@ TIMEOUTS = ("terminal", "bootstrap")
 
 
 class Transition(NamedTuple):
-    """What Stable-Baselines3 adds to a buffer after each step."""
+    """The transition that Stable-Baselines3 adds to a buffer after each step."""
 
     obs: Any
     next_obs: Any

@@ -89,7 +89,7 @@ class PointMaze(MujocoTask):
 
     @property
     def position(self) -> tuple[float, float]:
-        """Where the robot is: for drawings of its way."""
+        """The position of the robot, for drawings of its path."""
         return float(self.data.qpos[0]), float(self.data.qpos[1])
 
     @property

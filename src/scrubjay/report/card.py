@@ -122,7 +122,7 @@ def upload(folder: str | Path, repo: str) -> str:
 
 
 def last_score(run: RunData) -> Score:
-    """What the run's last evaluation found.
+    """The result of the run's last evaluation.
 
     Args:
         run: The run.
@@ -160,7 +160,7 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
 
 
 def metadata(run: RunData, score: Score) -> dict[str, Any]:
-    """What the Hub reads: library, tags, and the results as its model index.
+    """The metadata for the Hub: library, tags, and the results as its model index.
 
     Args:
         run: The run.

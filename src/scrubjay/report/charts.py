@@ -46,12 +46,12 @@ class Frame:
     y_high: float
 
     def x(self, value: Any) -> Any:
-        """Where a step is, or an array of them."""
+        """The x coordinate of a step, or of an array of steps."""
         share = (value - self.x_low) / (self.x_high - self.x_low)
         return FIELD.left + share * (FIELD.right - FIELD.left)
 
     def y(self, value: Any) -> Any:
-        """Where a value is, or an array of them."""
+        """The y coordinate of a value, or of an array of values."""
         share = (value - self.y_low) / (self.y_high - self.y_low)
         return FIELD.bottom - share * (FIELD.bottom - FIELD.top)
 
@@ -63,7 +63,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Tick:
-    """A number beside an axis, and where."""
+    """A number beside an axis, and its position."""
 
     place: str
     text: str

@@ -21,7 +21,7 @@ VIDEOS = ("*.mp4", "*.webm", "*.gif")
 
 @dataclass(frozen=True)
 class MethodLabel:
-    """A method as it is named everywhere on the page: its label beside a dot in its colour."""
+    """The label and the colour of a method, the same everywhere on the page."""
 
     label: str
     colour: str

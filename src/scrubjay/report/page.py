@@ -79,7 +79,7 @@ def build_page(
 
 
 def _content(data: ReportData) -> dict[str, Any]:
-    """What the sections show, from the top of the page to its end."""
+    """The content of the sections, in the order of the page."""
     return {
         "curves": sections.learning_curves(data),
         "quantities": sections.quantities(data),

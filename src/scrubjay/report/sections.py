@@ -132,7 +132,7 @@ def memory_sizes(data: ReportData) -> list[Chart]:
 
 
 def memories(data: ReportData) -> list[Gallery]:
-    """What the memories hold at the end."""
+    """The content of the memories at the end."""
     found = [_memories(data, group) for group in data.groups]
     return [gallery for gallery in found if gallery is not None]
 

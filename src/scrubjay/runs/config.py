@@ -111,7 +111,7 @@ class RunConfig:
     def make_collectors(
         self, open_transport: Callable[[Opening], Transport] | None = None
     ) -> Collectors | None:
-        """The run's collectors, if it has any, on this machine or where it is said."""
+        """The run's collectors, if it has any, on this machine by default."""
         if not self.collectors:
             return None
         make_env = self.make_env if self.env_by_id else None  # otherwise as the agent's own

@@ -35,7 +35,7 @@ MAX_LOSSES = 5  # of one run: then something about it ends its machine
 
 @dataclass
 class Run:
-    """One run of a sweep and how it stands."""
+    """One run of a sweep and its state."""
 
     config: RunConfig
     folder: Path
@@ -60,7 +60,7 @@ class Run:
         return self.folder / "run.log"
 
     def steps(self) -> int:
-        """How far it is: the last step that it has logged."""
+        """The last step that it has logged."""
         if self.state == "done":
             return self.config.steps
         return last_timestep(self.folder / "progress.csv")
@@ -127,7 +127,7 @@ def folder_of(root: Path, config: RunConfig) -> Path:
 
 
 def prepare(configs: Iterable[RunConfig]) -> None:
-    """Find out what is missing before anything is started, and compile once for all workers."""
+    """Check for missing packages before anything is started, and compile once for all workers."""
     begin = time.perf_counter()
     configs = list(configs)
     for config in configs:
@@ -142,7 +142,7 @@ def prepare(configs: Iterable[RunConfig]) -> None:
 
 
 def order_for(config: RunConfig, command: str) -> dict[str, Any]:
-    """What a worker must know."""
+    """The order for a worker."""
     return {
         "config": asdict(config),
         "command": command,

@@ -46,7 +46,7 @@ def work(folder: Path, config: RunConfig, command: str) -> None:
 
 
 def spelled_out(config: RunConfig) -> dict[str, Any]:
-    """Every option of the agent, whatever the preset leaves unsaid."""
+    """Every option of the agent, also those that the preset does not set."""
     plain = replace(config, seed=0, steps=0, checkpoint_steps=())
     return dict(_spelled_out(json.dumps(asdict(plain), sort_keys=True)))
 
@@ -86,7 +86,7 @@ def _check_same(folder: Path, config: RunConfig) -> None:
 
 
 def _check_same_task(folder: Path, found: RunConfig, config: RunConfig) -> None:
-    """Before anything is made of what the folder says: making a task may import a module."""
+    """Compare the tasks before any is made: making a task may import a module."""
     if found.task != config.task:
         raise RunFolderError(
             f"{folder} holds another run (task is {found.task} there, {config.task} is wanted): "

@@ -67,7 +67,7 @@ class Api:
         self.no_replay: str = self._seen.get("error", "")
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """End the background threads."""
         self.player.close()
 
     # -- what there is --------------------------------------------------------------------------

@@ -139,7 +139,7 @@ class Player:
     # -- in the thread of the environments ------------------------------------------------------
 
     def look(self) -> dict[str, Any]:
-        """Where the task takes place: a first observation, its position and its walls.
+        """A first observation of the task, its position and its walls.
 
         Returns:
             "observation", and "position" and "walls" where the task has them; "error" if it cannot

@@ -79,7 +79,7 @@ class PointCloud:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of what is kept beside the memory."""
+        """Bytes used in addition to the memory."""
         return self.rows.nbytes + 4 * (1 + MAX_COMPONENTS) * len(self.rows)
 
     @property
@@ -115,7 +115,7 @@ class PointCloud:
         return int(x), int(y)
 
     def along(self, axis: int) -> Singles:
-        """Where the drawn rows are along an axis.
+        """The coordinates of the drawn rows along an axis.
 
         Args:
             axis: The index of the axis.
@@ -132,7 +132,7 @@ class PointCloud:
         return self.coordinates(axis, self.rows)
 
     def coordinates(self, axis: int, rows: npt.NDArray[np.int64]) -> Singles:
-        """Where rows are along an axis.
+        """The coordinates of rows along an axis.
 
         Args:
             axis: The index of the axis.
@@ -151,7 +151,7 @@ class PointCloud:
         return found
 
     def locate(self, axis: int, keys: npt.NDArray[Any]) -> Singles | None:
-        """Where states are along an axis.
+        """The coordinates of states along an axis.
 
         Args:
             axis: The index of the axis.
@@ -205,7 +205,7 @@ class Density:
         self._lock = threading.Lock()
 
     def known(self) -> tuple[Singles, float]:
-        """What has been measured so far; the first call starts the measurement.
+        """The distances measured so far; the first call starts the measurement.
 
         Returns:
             A distance for each row, NaN if it is not known yet, and the share that is known.
