@@ -352,7 +352,7 @@ class Watcher:
     It is an output of the agent's logger, which gets every evaluation.
     """
 
-    kind, rhythm = "optuna", STEPS
+    kind, trigger = "optuna", STEPS
 
     def __init__(self, trial: Any) -> None:
         self._trial = trial

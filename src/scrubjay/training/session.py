@@ -25,7 +25,7 @@ from scrubjay.training.evaluation import (
     thinned,
 )
 from scrubjay.training.evaluations_npz import EvaluationsFile
-from scrubjay.training.logger import EPISODES, STEPS, Output, TensorBoardOutput
+from scrubjay.training.logger import EPISODES, RECORDED, STEPS, Output, TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained
 from scrubjay.training.records import EpisodeRecord
@@ -346,8 +346,8 @@ class Session:
         values = {"eval/mean_reward": reward, "eval/mean_ep_length": length}
         if not np.isnan(rate):
             values["eval/success_rate"] = rate
-        for rhythm in (STEPS, EPISODES):
-            self.agent.logger.send(values, timestep, rhythm)
+        for trigger in (STEPS, EPISODES):
+            self.agent.logger.send(values, timestep, trigger)
         solved = "no success signal, " if np.isnan(rate) else f"success {rate:.2f}, "
         self.progress.line(
             f"evaluation at step {timestep:,}: {solved}return {reward:.3g}, "
@@ -400,7 +400,7 @@ class Session:
             logger.dump(timestep)
 
     def _write_row(self) -> None:
-        """A row in Stable-Baselines3's rhythm and with its names."""
+        """Write a row after as many episodes as in Stable-Baselines3, with its names."""
         timestep, logger = self.agent.num_timesteps, self.agent.logger
         times = self._clock.row(timestep)
         row = {
@@ -459,7 +459,7 @@ class Session:
 class RecordedOutput:
     """Values recorded by callbacks, in logged.csv of a run folder: a line for each."""
 
-    kind, rhythm = "csv", "recorded"
+    kind, trigger = "csv", RECORDED
 
     def __init__(self, table: Table) -> None:
         self._table = table
