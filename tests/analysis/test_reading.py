@@ -299,7 +299,7 @@ def test_a_run_without_evaluations_can_be_read_but_not_drawn(make_run, content):
     (folder / "eval.csv").unlink()
     if content is not None:
         (folder / "eval.csv").write_text(content)
-    with pytest.raises(RunError, match="no step has an evaluation"):
+    with pytest.raises(RunError, match="no evaluations; set --eval-freq"):
         curve_of([load_run(folder)])
 
 

@@ -274,7 +274,7 @@ def test_watch_refuses(words, code, said, scrubjay, tmp_path):
 def test_report(finished, scrubjay, tmp_path):
     answer = scrubjay("report", finished, "--out", "page.html")
     assert answer.code == 0
-    assert answer.out == "written: page.html, 1 runs\n"
+    assert answer.out == "written: page.html, 1 run\n"
     assert "GrowingTree" in (tmp_path / "page.html").read_text()
 
 

@@ -23,5 +23,6 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     report = write_report(arguments.runs, arguments.out)
     for note in report.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(f"written: {report.path}, {report.n_runs} runs")
+    runs = "1 run" if report.n_runs == 1 else f"{report.n_runs} runs"
+    print(f"written: {report.path}, {runs}")
     return 0
