@@ -4,6 +4,8 @@ import csv
 import json
 import re
 import shutil
+import tomllib
+from pathlib import Path
 
 import pytest
 from console import content, in_shell
@@ -321,6 +323,17 @@ def test_a_wide_terminal_is_used(scrubjay, monkeypatch):
         monkeypatch.setenv("COLUMNS", width)
         heights.append(len(scrubjay("tasks").out.splitlines()))
     assert heights[0] > heights[1] + len(TASKS) - 1
+
+
+def test_doctor_knows_the_packages_of_all_extras():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    declared = {"core": project["dependencies"], **project["optional-dependencies"]}
+    for name in ("dev", "docs", "bench", "all"):
+        del declared[name]
+    names = {
+        extra: {re.match(r"[\w-]+", each)[0] for each in declared[extra]} for extra in declared
+    }
+    assert {extra: set(packages) for extra, packages in doctor.PARTS.items()} == names
 
 
 def test_doctor_finds_this_environment_healthy(scrubjay):
