@@ -472,10 +472,10 @@ function showPromises(found) {
   const count = (n) => n.toLocaleString("en");
   const words = [
     `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} rows.`,
-    `${found.n_broken ? count(found.n_broken) : "None"} of them ${found.n_broken === 1 ? "has a value" : "have values"} above the return, by over 5% of the range of values.`,
+    `${found.n_broken ? count(found.n_broken) : "None"} of their values ${found.n_broken > 1 ? "exceed" : "exceeds"} the return by more than 5% of the range of values.`,
   ];
   if (found.n_broken) words.push("They are ringed on the map.");
-  if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest gaps are listed.`);
+  if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest differences are listed.`);
   $("promises-about").textContent = words.join(" ");
   promiseTable($("promise-table"), found, severalMemories(), pickRow, showMoment);
   $("promises-box").hidden = !found.rows.length;

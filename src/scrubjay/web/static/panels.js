@@ -61,8 +61,8 @@ const rounded = (gap, value) => (Math.abs(gap) < 1e-6 * Math.max(1, Math.abs(val
 export function promiseTable(table, found, severalMemories, pick, replay) {
   const names = [
     ["row", "number of the row"], ["value", "of the row"], ["return", "mean discounted return after the row was followed"],
-    ["gap", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
-    ["trust", "mean trust in it"], ["worst", "the episode and step with the largest gap"],
+    ["difference", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
+    ["trust", "mean trust in it"], ["largest at", "the episode and step with the largest difference"],
   ];
   if (severalMemories) names.unshift(["memory", "name of the memory"]);
   const rows = found.rows.map((r) => {
