@@ -96,6 +96,7 @@ class Answers:
             "walls": place.walls if place else [],
             "place": list(place.axes) if place else None,
             "ratio": place.ratio if place else None,
+            "flipped": list(place.flipped) if place else [False, False],
             "steps": getattr(agent, "num_timesteps", None),
             "episodes": getattr(agent, "n_episodes", None),
             "memories": [_memory(*entry, place) for entry in checkpoint.planes.items()],

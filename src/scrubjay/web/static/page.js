@@ -132,7 +132,7 @@ const askCloud = (question) => Promise.all([ask("cloud", question, "binary"), fe
 async function loadCloud(keepView, isNewest, points = askCloud(here())) {
   const [cloud, colors] = await points;
   if (!isNewest()) return;
-  const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio } = state.memories;
+  const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio, flipped } = state.memories;
   const straight = place && place[0] === state.x && place[1] === state.y;
   const swapped = place && place[0] === state.y && place[1] === state.x;
   map.setPoints(
@@ -141,6 +141,7 @@ async function loadCloud(keepView, isNewest, points = askCloud(here())) {
       labels: [axes[state.x], axes[state.y]],
       walls: straight ? walls : swapped ? walls.map(([a, b, c, d]) => [b, a, d, c]) : [],
       ratio: straight ? ratio : swapped ? 1 / ratio : null,
+      flipped: straight ? flipped : swapped ? [flipped[1], flipped[0]] : [false, false],
     },
     keepView,
   );
