@@ -132,7 +132,7 @@ def _drawing(make_env: Any, task: str) -> "gymnasium.Env[Any, Any]":
         if "render_mode" not in str(error):
             raise
         raise CommandError(
-            f"{task} does not take render_mode: to be watched, it needs an argument render_mode "
+            f"{task} does not take render_mode: watch needs an environment with that argument "
             'and a render() that returns a picture; "scrubjay evaluate" works without'
         ) from error
     modes = env.metadata.get("render_modes", [])
