@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="a .gif or .mp4 (default: a .gif named after it)")
     add("--episodes", type=whole, metavar="N", default=1, help="episodes (default 1)")
     add("--seed", type=whole, metavar="S", default=0,
-        help="of start states and random actions (default 0)")  # fmt: skip
-    add("--max-frames", type=whole, metavar="N", help="frames at most (default: whole episodes)")
+        help="seed of start states and random actions (default 0)")  # fmt: skip
+    add("--max-frames", type=whole, metavar="N", help="most frames to write (default: all)")
     add_subject(parser)
 
 
