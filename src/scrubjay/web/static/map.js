@@ -3,7 +3,7 @@
 // A general plotting library takes more than a second to recolour that many points and wants to
 // write inline styles, which the page's policy forbids; this takes some 20 ms and needs no GPU.
 
-const MARGIN = { left: 52, right: 14, top: 30, bottom: 46 };
+const MARGIN = { left: 52, right: 14, top: 40, bottom: 46 };
 const EDGE = 8; // pixels around the image into which points may reach
 const BINS = 256;
 const LONGEST_STEP = 80; // pixels; where keys jump about, a line would only hide the points
@@ -303,7 +303,7 @@ export class ScatterMap {
     c.textBaseline = "top";
     c.fillText(this.labels[0], MARGIN.left + width / 2, bottom + 24);
     c.textAlign = "left";
-    c.fillText(this.labels[1], 10, 9);
+    c.fillText(this.labels[1], 10, 14);
   }
 
   drawWalls(c, color) {

@@ -4,8 +4,8 @@ import { actionText, drawChart, element, facts, neighborTable, percent, promiseT
 const $ = (id) => document.getElementById(id);
 const COLORS = {
   value: "stored value of a row",
-  age: "changes of the memory since the row's last one; the newest on top",
-  density: "distance to the fifth nearest row; close together on top",
+  age: "changes of the memory since the row last changed (newest drawn on top)",
+  density: "distance to the fifth nearest row (densest drawn on top)",
   trust: "how much a row counts in the picked state",
 };
 const FRAME_MS = 60, POLL_MS = 150;

@@ -97,7 +97,7 @@ function svg(name, attributes) {
 // the values of the followed rows and the returns along the episode, with a line at the step
 export function drawChart(chart, promised, kept, step) {
   const known = [...promised, ...kept].filter((v) => v !== null && Number.isFinite(v));
-  const low = Math.min(0, ...known), high = Math.max(low + 1e-9, ...known), n = Math.max(promised.length - 1, 1);
+  const low = Math.min(0, ...known), top = Math.max(0, ...known), high = top > low ? top : low + 1, n = Math.max(promised.length - 1, 1);
   const at = (t, v) => `${((t / n) * WIDTH).toFixed(2)} ${(HEIGHT - PAD - ((v - low) / (high - low)) * (HEIGHT - 2 * PAD)).toFixed(2)}`;
   const line = (values) => {
     let text = "", pen = false;
@@ -107,7 +107,7 @@ export function drawChart(chart, promised, kept, step) {
     });
     return text;
   };
-  document.getElementById("chart-range").textContent = known.length ? `; from ${format(low)} to ${format(high)}` : "";
+  document.getElementById("chart-range").textContent = top > low ? `; from ${format(low)} to ${format(top)}` : known.length ? "; all 0" : "";
   const zero = at(0, Math.max(low, 0)).split(" ")[1], x = (step / n) * WIDTH;
   chart.replaceChildren(
     svg("line", { class: "zero", x1: 0, x2: WIDTH, y1: zero, y2: zero }),
