@@ -367,7 +367,7 @@ def test_combinations_known_to_be_broken(change, fix, scrubjay, monkeypatch):
     assert answer.code == 1
     words = " ".join(answer.out.split())
     assert f"problem: {problem}" in words
-    assert 'without torch, stable-baselines3 (pip install "scrubjay[deep]")' in words
+    assert 'without torch, stable-baselines3, sb3-contrib (pip install "scrubjay[deep]")' in words
 
 
 @pytest.mark.parametrize(
