@@ -14,6 +14,7 @@ from scrubjay.agents import MemoryAgent, Spaces
 from scrubjay.cli.inspect_web import open_source
 from scrubjay.cli.main import CommandError, build_parser, main
 from scrubjay.embedding import FrozenNormalizer, RandomProjection
+from scrubjay.envs.four_rooms_grid import FourRoomsGrid
 from scrubjay.web import point_cloud
 from scrubjay.web.api import Api, BadRequest, as_json
 from scrubjay.web.episodes import Followed, PlayedEpisode, overestimated_rows
@@ -125,6 +126,27 @@ def test_the_place_in_a_maze_is_found_through_the_embedding():
     assert find_position(agent, {**seen, "position": (2.0, 1.0)}) is None
     mixed = CECPlus(spaces, embedding=RandomProjection(2), seed=0)
     assert find_position(mixed, seen) is None
+
+
+def test_a_place_with_rows_and_columns_is_drawn_as_its_frame():
+    env = FourRoomsGrid()
+    env.reset(seed=0)
+    env._cell = (10, 4)
+    seen = {
+        "observation": env._observation(),
+        "position": env.position,
+        "position_in_observation": env.position_in_observation,
+        "walls": [[4.5, -9.5, 4.5, -10.5]],
+    }
+    agent = CECPlus(env, embedding=FrozenNormalizer(3), seed=0)
+    for cell in ((0, 1), (7, 3), (2, 9)):
+        agent.embedding.observe(np.array(cell) / 12, np.empty(2))
+    agent.embedding.end_episode()
+    place = find_position(agent, seen)
+    assert place.axes == (1, 0)
+    assert place.flipped == (False, True)  # the row grows downwards
+    ends = agent.embedding.embed_batch(np.array([[9.5, 4.5], [10.5, 4.5]]) / 12)
+    assert np.allclose(place.walls, [[ends[0, 1], ends[0, 0], ends[1, 1], ends[1, 0]]])
 
 
 # -- one state -------------------------------------------------------------------------------------

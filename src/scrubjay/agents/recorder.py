@@ -512,7 +512,11 @@ class EpisodeRecorder:
             lanes: A mask of the lanes that acted; all with an open episode by default.
         """
         if not self._batched:
-            if not math.isfinite(reward):
+            try:
+                finite = math.isfinite(reward)
+            except TypeError:
+                raise TypeError(f"expected a number as reward, got {reward!r}") from None
+            if not finite:
                 raise ValueError(f"expected a finite reward, got {reward!r}")
             step = self._step
             self._alone_rewards[step] = reward

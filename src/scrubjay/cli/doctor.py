@@ -8,12 +8,20 @@ from collections.abc import Mapping, Sequence
 from scrubjay.cli.layout import print_facts, wrapped
 from scrubjay.cli.main import refuse
 
-PARTS = {
+PARTS = {  # the extras of pyproject.toml that users install
     "core": ("numpy", "numba", "gymnasium", "tqdm", "filelock"),
-    "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg"),
+    "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg", "pillow"),
     "plots": ("matplotlib", "jinja2"),
     "tensorboard": ("tensorboard",),
-    "deep": ("torch", "stable-baselines3"),
+    "deep": ("torch", "stable-baselines3", "sb3-contrib"),
+    "atari": ("ale-py",),
+    "minatar": ("minatar",),
+    "web": ("starlette", "uvicorn", "pillow"),
+    "tune": ("optuna", "sqlalchemy"),
+    "wandb": ("wandb",),
+    "minari": ("minari",),
+    "hub": ("huggingface_hub",),
+    "ray": ("ray",),
 }
 
 

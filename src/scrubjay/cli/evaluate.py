@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("run", type=Path, metavar="RUN|FILE", help="a run folder or a saved agent")
     add("task", nargs="?", metavar="TASK", help="the task (default: the run's)")
     add("--episodes", type=whole, metavar="N", default=20, help="greedy episodes (default 20)")
-    add("--seed", type=whole, metavar="S", help="of the start states (default: the run's)")
+    add("--seed", type=whole, metavar="S", help="seed of the start states (default: the run's)")
     add_loading_arguments(parser)
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --web: the task of replayed episodes (default: the run's)")  # fmt: skip
     add("--web", action="store_true",
         help="serve a page on this machine that shows the memory and replays episodes")  # fmt: skip
-    add("--port", type=whole, metavar="N", default=0, help="of the page (default: a free one)")
+    add("--port", type=whole, metavar="N", default=0, help="port of the page (default: a free one)")
     add("--no-browser", action="store_true", help="print the page's address without opening it")
     add("--frames", type=Path, metavar="PNG",
         help="write the images of the best rows, if observations are images: a row of them for "

@@ -21,7 +21,7 @@ def add_launcher(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--address",
         metavar="HOST:PORT",
-        help="of the Ray cluster, or auto; without it Ray is started on this machine",
+        help="address of the Ray cluster, or auto; without it Ray is started on this machine",
     )
 
 

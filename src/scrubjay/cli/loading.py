@@ -63,7 +63,7 @@ def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     """Which of a run's checkpoints, and whether a file may execute code."""
     add = parser.add_argument
     add("--checkpoint", default="last", metavar="NAME",
-        help="of a run folder: last, best or step-N (default last)")  # fmt: skip
+        help="checkpoint of a run folder: last, best or step-N (default last)")  # fmt: skip
     add("--trust-file", action="store_true",
         help="open a .zip with networks, which can execute code")  # fmt: skip
 

@@ -58,7 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", help="a figure or table of the paper, or all")
     add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
-    add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
+    add(
+        "--seeds",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="how many seeds, or which (default 5)",
+    )
     add("--steps", type=whole, metavar="N", help="training steps of each run (default 100000)")
     add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
     add_launcher(parser)

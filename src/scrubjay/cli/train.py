@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_env_kwargs(parser, dest="task_options", default=argparse.SUPPRESS)
     add_success_key(parser, default=argparse.SUPPRESS)
     add("--steps", type=whole, metavar="N", help="training steps (default 100000)")
-    add("--seed", type=whole, metavar="S", help="decides every random number (default 0)")
+    add("--seed", type=whole, metavar="S", help="seed of all random numbers (default 0)")
     add("--out", type=Path, metavar="RUN",
         help="run folder (default runs/TASK/METHOD-PRESET-seed-SEED); gets a number if it exists, "
         "as in RUN-2")  # fmt: skip
@@ -69,13 +69,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--collector-mode", choices=("rounds", "free"),
         help="rounds: the result depends on seed and N only (default); free: faster")  # fmt: skip
     add_launcher(parser)
-    add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
+    add("--eval-freq", type=whole, metavar="N",
+        help="steps between evaluations, 0: never (default 5000)")  # fmt: skip
     add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",
         help="episodes of an evaluation (default 10)")  # fmt: skip
-    add("--log-freq", type=whole, metavar="N", help="steps between rows of progress.csv (1000)")
-    add("--checkpoint-freq", type=whole, metavar="N", help="steps between checkpoints (10000)")
+    add("--log-freq", type=whole, metavar="N",
+        help="steps between rows of progress.csv (default 1000)")  # fmt: skip
+    add("--checkpoint-freq", type=whole, metavar="N",
+        help="steps between checkpoints (default 10000)")  # fmt: skip
     add("--checkpoint-steps", type=whole, nargs="+", metavar="N",
-        help="steps whose checkpoints are kept for good")  # fmt: skip
+        help="steps at which a checkpoint is kept as step-N")  # fmt: skip
     add("--max-episode-steps", type=whole, metavar="N",
         help="end longer episodes as time-outs, for tasks without a limit")  # fmt: skip
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")

@@ -40,17 +40,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("agent", metavar="METHOD", help="the method; with --help, its settings")
     add("task", metavar="TASK", nargs="?", help="a task, a Gymnasium id, or module:Name")
     add("--trials", type=whole, metavar="N", default=30, help="trials in total (default 30)")
-    add("--steps", type=whole, metavar="N", default=20_000, help="of each run (default 20000)")
+    add(
+        "--steps", type=whole, metavar="N", default=20_000, help="steps of each run (default 20000)"
+    )
     add("--seeds", type=whole, metavar="N", default=2, help="runs of each trial (default 2)")
     add("--tune", nargs="+", metavar="NAME", default=[],
-        help="settings to tune (default: all that have a range for it)")  # fmt: skip
+        help="settings to tune (default: all with a range for tuning)")  # fmt: skip
     add("--out", type=Path, metavar="FOLDER",
         help="folder of the study (default tune/TASK/METHOD-PRESET)")  # fmt: skip
-    add("--preset", metavar="NAME", default="", help="settings that are not tuned, by name")
-    add("--eval-freq", type=whole, metavar="N", help="steps between evaluations (a tenth of all)")
-    add("--eval-episodes", type=whole, metavar="N", default=10, help="of an evaluation (10)")
+    add("--preset", metavar="NAME", default="", help="preset for the settings that are not tuned")
+    add("--eval-freq", type=whole, metavar="N",
+        help="steps between evaluations (default: a tenth of --steps)")  # fmt: skip
+    add("--eval-episodes", type=whole, metavar="N", default=10,
+        help="episodes of an evaluation (default 10)")  # fmt: skip
     add("--max-episode-steps", type=whole, metavar="N", help="end longer episodes as time-outs")
-    add("--seed", type=whole, metavar="S", default=0, help="decides which settings are tried")
+    add("--seed", type=whole, metavar="S", default=0, help="seed of the search (default 0)")
     add("--jobs", type=whole, metavar="N",
         help="trials at a time (default 1; with ray, one for each processor)")  # fmt: skip
     add_launcher(parser)

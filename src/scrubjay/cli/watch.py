@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="a .gif or .mp4 (default: a .gif named after it)")
     add("--episodes", type=whole, metavar="N", default=1, help="episodes (default 1)")
     add("--seed", type=whole, metavar="S", default=0,
-        help="of start states and random actions (default 0)")  # fmt: skip
-    add("--max-frames", type=whole, metavar="N", help="frames at most (default: whole episodes)")
+        help="seed of start states and random actions (default 0)")  # fmt: skip
+    add("--max-frames", type=whole, metavar="N", help="most frames to write (default: all)")
     add_loading_arguments(parser)
 
 
@@ -132,7 +132,7 @@ def _drawing(make_env: Any, task: str) -> "gymnasium.Env[Any, Any]":
         if "render_mode" not in str(error):
             raise
         raise CommandError(
-            f"{task} does not take render_mode: to be watched, it needs an argument render_mode "
+            f"{task} does not take render_mode: watch needs an environment with that argument "
             'and a render() that returns a picture; "scrubjay evaluate" works without'
         ) from error
     modes = env.metadata.get("render_modes", [])

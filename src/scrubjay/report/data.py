@@ -171,7 +171,7 @@ class ReportData:
             first = next(other.path for other in group.runs if other.seed == run.seed)
             self.note(
                 f"{run.path} and {first} are the same method, task and seed ({run.seed}). Both are "
-                "shown; only the second is counted, for a seed that is counted twice makes "
+                "shown; only the second is counted, because counting a seed twice would make "
                 "intervals too narrow."
             )
 

@@ -96,6 +96,7 @@ class Api:
             "walls": position.walls if position else [],
             "place": list(position.axes) if position else None,
             "ratio": position.ratio if position else None,
+            "flipped": list(position.flipped) if position else [False, False],
             "steps": getattr(agent, "num_timesteps", None),
             "episodes": getattr(agent, "n_episodes", None),
             "memories": [_memory(*entry, position) for entry in checkpoint.clouds.items()],

@@ -142,8 +142,8 @@ class Player:
         """A first observation of the task, its position and its walls.
 
         Returns:
-            "observation", and "position" and "walls" where the task has them; "error" if it cannot
-            be made.
+            "observation", and "position", "walls" and "position_in_observation" where the task has
+            them; "error" if it cannot be made.
         """
         return self._thread.submit(self._look).result()
 
@@ -159,6 +159,8 @@ class Player:
         if has_position(env.unwrapped):
             found["position"] = env.unwrapped.position  # type: ignore[attr-defined]
             found["walls"] = list(getattr(env.unwrapped, "outline", []))
+            if hasattr(env.unwrapped, "position_in_observation"):
+                found["position_in_observation"] = env.unwrapped.position_in_observation
         return found
 
     def _env(self, with_frames: bool) -> gymnasium.Env[Any, Any]:

@@ -163,11 +163,12 @@ def open_socket(port: int) -> socket.socket:
     try:
         found.bind((HOST, port))
         found.listen()
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         found.close()
+        reason = error.strerror if isinstance(error, OSError) else "the largest is 65535"
         raise OSError(
-            f"port {port} cannot be used ({error.strerror}); choose another one with --port, or "
-            "none to take a free one"
+            f"port {port} cannot be used ({reason}); choose another one with --port, or none "
+            "to take a free one"
         ) from error
     return found
 

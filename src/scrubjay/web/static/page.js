@@ -4,8 +4,8 @@ import { actionText, drawChart, element, facts, neighborTable, percent, overesti
 const $ = (id) => document.getElementById(id);
 const COLORS = {
   value: "stored value of a row",
-  age: "changes of the memory since the row's last one; the newest on top",
-  density: "distance to the fifth nearest row; close together on top",
+  age: "changes of the memory since the row last changed (newest drawn on top)",
+  density: "distance to the fifth nearest row (densest drawn on top)",
   trust: "how much a row counts in the picked state",
 };
 const FRAME_MS = 60, POLL_MS = 150;
@@ -132,7 +132,7 @@ const askCloud = (question) => Promise.all([ask("cloud", question, "binary"), fe
 async function loadCloud(keepView, isNewest, points = askCloud(here())) {
   const [cloud, colors] = await points;
   if (!isNewest()) return;
-  const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio } = state.memories;
+  const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio, flipped } = state.memories;
   const straight = place && place[0] === state.x && place[1] === state.y;
   const swapped = place && place[0] === state.y && place[1] === state.x;
   map.setPoints(
@@ -141,6 +141,7 @@ async function loadCloud(keepView, isNewest, points = askCloud(here())) {
       labels: [axes[state.x], axes[state.y]],
       walls: straight ? walls : swapped ? walls.map(([a, b, c, d]) => [b, a, d, c]) : [],
       ratio: straight ? ratio : swapped ? 1 / ratio : null,
+      flipped: straight ? flipped : swapped ? [flipped[1], flipped[0]] : [false, false],
     },
     keepView,
   );
@@ -472,10 +473,10 @@ function showOverestimates(found) {
   const count = (n) => n.toLocaleString("en");
   const words = [
     `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} rows.`,
-    `${found.n_overestimated ? count(found.n_overestimated) : "None"} of them ${found.n_overestimated === 1 ? "has a value" : "have values"} above the return, by over 5% of the range of values.`,
+    `${found.n_overestimated ? count(found.n_overestimated) : "None"} of their values ${found.n_overestimated > 1 ? "exceed" : "exceeds"} the return by more than 5% of the range of values.`,
   ];
   if (found.n_overestimated) words.push("They are ringed on the map.");
-  if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest gaps are listed.`);
+  if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest differences are listed.`);
   $("overestimates-about").textContent = words.join(" ");
   overestimateTable($("overestimate-table"), found, severalMemories(), pickRow, showMoment);
   $("overestimates-box").hidden = !found.rows.length;

@@ -61,8 +61,8 @@ const rounded = (gap, value) => (Math.abs(gap) < 1e-6 * Math.max(1, Math.abs(val
 export function overestimateTable(table, found, severalMemories, pick, replay) {
   const names = [
     ["row", "number of the row"], ["value", "of the row"], ["return", "mean discounted return after the row was followed"],
-    ["gap", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
-    ["trust", "mean trust in it"], ["worst", "the episode and step with the largest gap"],
+    ["difference", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
+    ["trust", "mean trust in it"], ["largest at", "the episode and step with the largest difference"],
   ];
   if (severalMemories) names.unshift(["memory", "name of the memory"]);
   const rows = found.rows.map((r) => {
@@ -97,7 +97,7 @@ function svg(name, attributes) {
 // the values of the followed rows and the returns along the episode, with a line at the step
 export function drawChart(chart, estimated, returns, step) {
   const known = [...estimated, ...returns].filter((v) => v !== null && Number.isFinite(v));
-  const low = Math.min(0, ...known), high = Math.max(low + 1e-9, ...known), n = Math.max(estimated.length - 1, 1);
+  const low = Math.min(0, ...known), top = Math.max(0, ...known), high = top > low ? top : low + 1, n = Math.max(estimated.length - 1, 1);
   const at = (t, v) => `${((t / n) * WIDTH).toFixed(2)} ${(HEIGHT - PAD - ((v - low) / (high - low)) * (HEIGHT - 2 * PAD)).toFixed(2)}`;
   const line = (values) => {
     let text = "", pen = false;
@@ -107,7 +107,7 @@ export function drawChart(chart, estimated, returns, step) {
     });
     return text;
   };
-  document.getElementById("chart-range").textContent = known.length ? `; from ${format(low)} to ${format(high)}` : "";
+  document.getElementById("chart-range").textContent = top > low ? `; from ${format(low)} to ${format(top)}` : known.length ? "; all 0" : "";
   const zero = at(0, Math.max(low, 0)).split(" ")[1], x = (step / n) * WIDTH;
   chart.replaceChildren(
     svg("line", { class: "zero", x1: 0, x2: WIDTH, y1: zero, y2: zero }),
