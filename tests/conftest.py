@@ -28,7 +28,7 @@ def fixed_seeds():
     """Agents that are given no seed get 0, so that every run of the tests is the same."""
     with pytest.MonkeyPatch.context() as patch:
         # in this module alone: other packages draw names until one is new
-        patch.setattr("scrubjay.agents.habits.secrets", SimpleNamespace(randbelow=lambda _: 0))
+        patch.setattr("scrubjay.agents.sb3_compat.secrets", SimpleNamespace(randbelow=lambda _: 0))
         yield
 
 

@@ -1,4 +1,4 @@
-"""The plan of the house, checked: who may import whom, and what importing costs."""
+"""The architecture, checked: which package may import which, and what importing costs."""
 
 import ast
 import re
@@ -16,12 +16,12 @@ ORDER = (
     *("memory", "embedding", "training", "agents", "deep", "runs", "analysis", "figures"),
     *("report", "web", "studies", "cli"),
 )
-GROUND = {"registry", "compiled", "randomness", "streams", "optional", "pixels", "__version__"}
+BELOW_ALL = {"registry", "compiled", "randomness", "streams", "optional", "pixels", "__version__"}
 
-MAY_IMPORT = {room: set(ORDER[:index]) | GROUND for index, room in enumerate(ORDER)}
-for room in ORDER[ORDER.index("deep") :]:
-    MAY_IMPORT[room] |= {"envs"}
-MAY_IMPORT["envs"] = set(GROUND)
+MAY_IMPORT = {package: set(ORDER[:index]) | BELOW_ALL for index, package in enumerate(ORDER)}
+for package in ORDER[ORDER.index("deep") :]:
+    MAY_IMPORT[package] |= {"envs"}
+MAY_IMPORT["envs"] = set(BELOW_ALL)
 MAY_IMPORT["web"] -= {"report"}  # they stand beside each other
 # The only ones that may name something above them, in strings: the others are looked up there.
 MAY_NAME_ALL = {SOURCE / "registry.py", SOURCE / "__init__.py"}
@@ -34,8 +34,8 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def rooms_imported(tree: ast.AST) -> set[str]:
-    """The rooms of scrubjay that a file imports anywhere, even inside a function."""
+def packages_imported(tree: ast.AST) -> set[str]:
+    """The packages of scrubjay that a file imports anywhere, even inside a function."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -50,26 +50,26 @@ def rooms_imported(tree: ast.AST) -> set[str]:
     return found
 
 
-def rooms_named(tree: ast.AST) -> set[str]:
-    """The rooms in strings like "scrubjay.room.module" or "scrubjay.room.module:Class"."""
+def packages_named(tree: ast.AST) -> set[str]:
+    """The packages in strings like "scrubjay.package.module" or "scrubjay.package.module:Class"."""
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     found = [NAME.fullmatch(text) for text in texts if isinstance(text, str)]
     return {match[1] for match in found if match}
 
 
 def imports_by_unknown_name(tree: ast.AST) -> Iterator[int]:
-    """The lines of import_module calls whose argument does not begin with a known room."""
+    """The lines of import_module calls whose argument does not begin with a known package."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         function = node.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if name in ("import_module", "__import__") and not begins_with_a_room(node.args[0]):
+        if name in ("import_module", "__import__") and not begins_with_a_package(node.args[0]):
             yield node.lineno
 
 
-def begins_with_a_room(argument: ast.expr) -> bool:
-    """Whether it is "scrubjay.room..." or f"scrubjay.room.{x}" or f"{__package__}.{x}"."""
+def begins_with_a_package(argument: ast.expr) -> bool:
+    """Whether it is "scrubjay.package..." or f"scrubjay.package.{x}" or f"{__package__}.{x}"."""
     first = argument.values[0] if isinstance(argument, ast.JoinedStr) else argument
     if isinstance(first, ast.Constant):
         return isinstance(first.value, str) and NAME.fullmatch(first.value) is not None
@@ -77,36 +77,36 @@ def begins_with_a_room(argument: ast.expr) -> bool:
     return isinstance(inner, ast.Name) and inner.id == "__package__"
 
 
-def files_of(room: str) -> list[Path]:
-    return sorted((SOURCE / room).rglob("*.py"))
+def files_of(package: str) -> list[Path]:
+    return sorted((SOURCE / package).rglob("*.py"))
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_lower_rooms_never_import_higher_ones(room: str) -> None:
-    assert files_of(room), f"there is no room {room}"
-    for path in files_of(room):
-        wrong = rooms_imported(parse(path)) - MAY_IMPORT[room] - {room}
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_lower_packages_never_import_higher_ones(package: str) -> None:
+    assert files_of(package), f"there is no package {package}"
+    for path in files_of(package):
+        wrong = packages_imported(parse(path)) - MAY_IMPORT[package] - {package}
         assert not wrong, f"{path.relative_to(SOURCE)} must not import {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_lower_rooms_never_name_higher_ones(room: str) -> None:
-    for path in files_of(room):
-        wrong = rooms_named(parse(path)) - MAY_IMPORT[room] - {room}
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_lower_packages_never_name_higher_ones(package: str) -> None:
+    for path in files_of(package):
+        wrong = packages_named(parse(path)) - MAY_IMPORT[package] - {package}
         assert not wrong, f"{path.relative_to(SOURCE)} must not name {sorted(wrong)} in a string"
 
 
-def test_the_ground_imports_no_room() -> None:
+def test_modules_below_all_packages_import_none() -> None:
     for path in set(SOURCE.glob("*.py")) - {SOURCE / "__init__.py", SOURCE / "__main__.py"}:
         tree = parse(path)
-        wrong = rooms_imported(tree) - GROUND
+        wrong = packages_imported(tree) - BELOW_ALL
         assert not wrong, f"{path.name} must not import {sorted(wrong)}"
         if path not in MAY_NAME_ALL:
-            assert not rooms_named(tree) - GROUND, f"{path.name} must not name a room"
+            assert not packages_named(tree) - BELOW_ALL, f"{path.name} must not name a package"
 
 
-def test_the_registry_names_methods_in_rooms_of_methods_only() -> None:
-    assert rooms_named(parse(SOURCE / "registry.py")) == {"agents", "deep"}
+def test_the_registry_names_methods_in_agents_and_deep_only() -> None:
+    assert packages_named(parse(SOURCE / "registry.py")) == {"agents", "deep"}
 
 
 def test_what_is_imported_by_name_is_known_where_it_is_imported() -> None:
@@ -116,7 +116,7 @@ def test_what_is_imported_by_name_is_known_where_it_is_imported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "rooms", "lines"),
+    ("source", "packages", "lines"),
     [
         ("import importlib\nimportlib.import_module('scrubjay.cli.main')", {"cli"}, []),
         ("x = 'scrubjay.deep.emac:EMAC'", {"deep"}, []),
@@ -127,15 +127,22 @@ def test_what_is_imported_by_name_is_known_where_it_is_imported() -> None:
         ("x = 'as scrubjay.cli.main does'", set(), []),
     ],
 )
-def test_the_check_of_names_sees_them(source: str, rooms: set[str], lines: list[int]) -> None:
+def test_the_check_of_names_sees_them(source: str, packages: set[str], lines: list[int]) -> None:
     tree = ast.parse(source)
-    assert rooms_named(tree) == rooms
+    assert packages_named(tree) == packages
     assert list(imports_by_unknown_name(tree)) == lines
 
 
-def test_every_room_is_in_the_plan() -> None:
-    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert rooms == set(MAY_IMPORT)
+def test_every_package_has_its_place() -> None:
+    found = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert found == set(MAY_IMPORT)
+
+
+def test_the_design_lists_every_package_and_module() -> None:
+    design = (SOURCE.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^  (\w+(?:/|\.py)) ", design, re.MULTILINE))
+    modules = {path.name for path in SOURCE.glob("*.py")} - {"__main__.py"}
+    assert listed == modules | {f"{package}/" for package in MAY_IMPORT}
 
 
 def test_all_public_names_exist_and_are_listed() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.common import write_results
 from scrubjay.analysis.curves import evaluation_curve
-from scrubjay.studies.shared.methods import Budget
+from scrubjay.studies.shared.methods import StudyBudget
 from scrubjay.studies.shared.suite_tasks import PAPER, SUITE, SuiteTask
 from scrubjay.studies.shared.workspace import Workspace
 from scrubjay.studies.suite import ARMS, config_of, folder, folder_name
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/paper"))
     arguments = parser.parse_args()
     seeds = tuple(range(arguments.seeds[0], arguments.seeds[1] + 1))
-    workspace = Workspace(arguments.runs, Path(), Budget(seeds), (), "benchmarks.agent.paired")
+    workspace = Workspace(arguments.runs, Path(), StudyBudget(seeds), (), "benchmarks.agent.paired")
     rows = []
     for case in (case for case in SUITE if case.family == PAPER):
         known = {seed: arguments.runs / "paired" / case.task / f"seed-{seed}" for seed in seeds}
@@ -78,7 +78,7 @@ def train(case: SuiteTask, folders: dict[int, Path], other: Path, workspace: Wor
 
 def values_of(case: SuiteTask, path: Path) -> dict[int, float]:
     """What each seed has at the step of the target."""
-    workspace = Workspace(path, Path(), Budget(), (), "")
+    workspace = Workspace(path, Path(), StudyBudget(), (), "")
     group = workspace.runs_in(path, "CECPlus")
     if group is None:
         raise SystemExit(f"expected finished runs in {path}, got none; see the help")

@@ -111,7 +111,7 @@ _SPECS = {
         ),
         AgentSpec(
             "crossq",
-            "scrubjay.deep.contrib:CrossQ",
+            "scrubjay.deep.crossq:CrossQ",
             actions=("Box",),
             extra="deep",
             summary="sb3-contrib's CrossQ, a baseline",
@@ -120,7 +120,7 @@ _SPECS = {
         ),
         AgentSpec(
             "tqc",
-            "scrubjay.deep.contrib:TQC",
+            "scrubjay.deep.tqc:TQC",
             actions=("Box",),
             extra="deep",
             summary="sb3-contrib's TQC, a baseline",

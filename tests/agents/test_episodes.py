@@ -243,6 +243,8 @@ def test_after_a_refused_call_the_episode_goes_on():
                 for bad in (np.nan, np.inf):
                     with pytest.raises(ValueError, match="finite reward"):
                         episode.record(bad)
+                with pytest.raises(TypeError, match="number as reward, got None"):
+                    episode.record(None)
                 with pytest.raises(RuntimeError, match="record"):
                     episode.act(np.zeros(1))
             episode.record(float(place))

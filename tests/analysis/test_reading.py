@@ -57,7 +57,7 @@ def test_unequal_lengths_are_cut_and_declared(make_run):
 
 def test_other_evaluation_steps_are_never_interpolated(make_run):
     make_run("a", steps=[1000, 2000])
-    with pytest.raises(RunError, match="same evaluation settings"):
+    with pytest.raises(RunError, match="with the same --eval-freq"):
         curve_of(load_runs(make_run("b", seed=1, steps=[500, 1500]).parent))
 
 
@@ -299,7 +299,7 @@ def test_a_run_without_evaluations_can_be_read_but_not_drawn(make_run, content):
     (folder / "eval.csv").unlink()
     if content is not None:
         (folder / "eval.csv").write_text(content)
-    with pytest.raises(RunError, match="no step has an evaluation"):
+    with pytest.raises(RunError, match="no evaluations; set --eval-freq"):
         curve_of([load_run(folder)])
 
 

@@ -10,7 +10,7 @@ from console import content, in_shell
 
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import start
-from scrubjay.runs.worker import standing
+from scrubjay.runs.worker import run_status
 from scrubjay.training import RunFolderError
 
 
@@ -238,5 +238,5 @@ def test_defect_18_inspect_and_report_import_nothing(foreign, tmp_path):
 def test_defect_18_a_sweep_imports_nothing_that_a_folder_names(foreign, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(RunFolderError, match="task is foreign_task:Foreign-v0 there"):
-        standing(foreign, RunConfig("cec", "GrowingTree", steps=1000, eval_freq=500))
+        run_status(foreign, RunConfig("cec", "GrowingTree", steps=1000, eval_freq=500))
     assert not (tmp_path / "executed").exists()

@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 from console import content, in_shell
 
-from scrubjay.envs.own import environment_spec, needs_import
+from scrubjay.envs.custom import environment_spec, needs_import
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import load_agent, resume, start
 from scrubjay.runs.sweep import sweep
@@ -65,6 +65,16 @@ TRAIN = [
     "--out",
     "run",
 ]
+WITHOUT_SPACES = """
+import gymnasium
+
+class NoSpaces(gymnasium.Env):
+    pass
+
+class NeedsSize(gymnasium.Env):
+    def __init__(self, size):
+        pass
+"""
 
 
 @pytest.fixture
@@ -241,3 +251,19 @@ def test_a_run_folder_cannot_call_what_is_imported_already(run, folder, scrubjay
         assert answer.code == 1
         assert "add --trust-module" in answer.err
     assert not (folder / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("NoSpaces", "The environment must specify an action space."),
+        ("NeedsSize", "missing 1 required positional argument: 'size'; give it as in --env-kwargs"),
+    ],
+)
+@pytest.mark.parametrize("command", ["train cec-plus", "check-env"])
+def test_an_environment_that_gymnasium_cannot_make_is_one_line(command, name, said, tmp_path):
+    (tmp_path / "empty_task.py").write_text(WITHOUT_SPACES)
+    answer = in_shell(*command.split(), f"empty_task:{name}", cwd=tmp_path)
+    assert answer.code == 1
+    assert said in answer.err
+    assert "Traceback" not in answer.err

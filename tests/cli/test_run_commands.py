@@ -4,6 +4,8 @@ import csv
 import json
 import re
 import shutil
+import tomllib
+from pathlib import Path
 
 import pytest
 from console import content, in_shell
@@ -274,7 +276,7 @@ def test_watch_refuses(words, code, said, scrubjay, tmp_path):
 def test_report(finished, scrubjay, tmp_path):
     answer = scrubjay("report", finished, "--out", "page.html")
     assert answer.code == 0
-    assert answer.out == "written: page.html, 1 runs\n"
+    assert answer.out == "written: page.html, 1 run\n"
     assert "GrowingTree" in (tmp_path / "page.html").read_text()
 
 
@@ -323,6 +325,17 @@ def test_a_wide_terminal_is_used(scrubjay, monkeypatch):
     assert heights[0] > heights[1] + len(TASKS) - 1
 
 
+def test_doctor_knows_the_packages_of_all_extras():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    declared = {"core": project["dependencies"], **project["optional-dependencies"]}
+    for name in ("dev", "docs", "bench", "all"):
+        del declared[name]
+    names = {
+        extra: {re.match(r"[\w-]+", each)[0] for each in declared[extra]} for extra in declared
+    }
+    assert {extra: set(packages) for extra, packages in doctor.PARTS.items()} == names
+
+
 def test_doctor_finds_this_environment_healthy(scrubjay):
     answer = scrubjay("doctor")
     assert answer.code == 0
@@ -354,7 +367,7 @@ def test_combinations_known_to_be_broken(change, fix, scrubjay, monkeypatch):
     assert answer.code == 1
     words = " ".join(answer.out.split())
     assert f"problem: {problem}" in words
-    assert 'without torch, stable-baselines3 (pip install "scrubjay[deep]")' in words
+    assert 'without torch, stable-baselines3, sb3-contrib (pip install "scrubjay[deep]")' in words
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ class Memorable(Pictures):
 def test_a_memory_that_cannot_fit_is_told_before_the_run(monkeypatch):
     agent = MFEC(Memorable(), n_neighbors=1, embedding=LowFrequencies(4), capacity=10**9, seed=0)
     agent.learn(20)  # twenty rows do
-    monkeypatch.setattr("scrubjay.agents.habits.physical_memory", lambda: 2.0**30)
+    monkeypatch.setattr("scrubjay.agents.checks.physical_memory", lambda: 2.0**30)
     with pytest.warns(
         UserWarning, match=r"rows of .* bytes need .* GiB, and this computer has 1.0"
     ):

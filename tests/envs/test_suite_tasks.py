@@ -169,6 +169,21 @@ def test_moves_on_the_grid():
             FourRoomsGrid(**wrong)
 
 
+def test_the_place_on_the_grid_and_its_walls():
+    env = FourRoomsGrid()
+    observation, _ = env.reset(seed=0)
+    assert env.position == (1.0, -1.0)
+    found = [factor * observation[i] for i, factor in env.position_in_observation]
+    np.testing.assert_allclose(found, env.position, atol=1e-6)
+    walls = env.outline
+    assert len(walls) == sum(MAP[i + di][j + dj] == "#" for i, j in FREE for di, dj in MOVES)
+    around = [line for line in walls if max(abs(line[0] - 1), abs(line[1] + 1)) == 0.5]
+    # above and to the left of the corner, as (x, y) with y upwards
+    assert {tuple(sorted(((a, b), (c, d)))) for a, b, c, d in around} >= {
+        ((0.5, -0.5), (1.5, -0.5)), ((0.5, -1.5), (0.5, -0.5)),
+    }  # fmt: skip
+
+
 def test_a_maze_seen_in_pixels():
     env = make("PointUMaze", pixels=32)
     check_env(env.unwrapped, skip_render_check=True)

@@ -16,6 +16,7 @@ from scrubjay.analysis.results import csv_bytes, parse_csv
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.saving import save_figure
 from scrubjay.figures.style import METHOD_COLOURS, colour_of, colours_of
+from scrubjay.figures.tuning import tuning_figure
 from scrubjay.training.errors import RunError
 
 STEPS = np.array([0.0, 1000.0, 2000.0])
@@ -233,3 +234,19 @@ def test_a_method_has_one_colour_wherever_it_is_shown():
 def test_methods_shown_together_never_share_a_colour():
     shown = colours_of(["cec", "cec-plus", "sac", "emac", *(f"method {i}" for i in range(12))])
     assert len(set(shown.values())) == len(shown)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [([0.02, 0.07], ["0.02", "0.05"]), ([0.001, 0.02], None), ([0.5, 2.0], ["0.5", "1", "2"])],
+)
+def test_labels_of_a_logarithmic_setting_do_not_overlap(values, labels):
+    rows = [
+        {"trial": i, "state": "complete", "value": 0.5, "so_far": 0.5, "preset": False, "d": value}
+        for i, value in enumerate(values)
+    ]
+    axes = tuning_figure(rows, {"d": True}, "title").axes[0]
+    axes.figure.canvas.draw()
+    assert not any(label.get_text() for label in axes.get_xticklabels(minor=True))
+    if labels is not None:
+        assert [label.get_text() for label in axes.get_xticklabels()] == labels

@@ -1,12 +1,14 @@
 """The model card: what the Hub's own library reads from it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from scrubjay.agents import MemoryAgent
+from scrubjay.analysis.reading import load_run
 from scrubjay.cli.main import main
-from scrubjay.report.card import wilson, write_card
+from scrubjay.report.card import _use, wilson, write_card
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import start
 from scrubjay.training.errors import RunError
@@ -49,6 +51,34 @@ def test_the_folder_has_an_agent_that_loads_and_the_command(run, tmp_path):
     assert MemoryAgent.load(files[1]).num_timesteps >= 300
     assert "scrubjay train cec GrowingTree --seed 3 --steps 300" in files[0].read_text()
     assert "- `n_neighbors`: 5" in files[0].read_text()
+
+
+def test_its_lines_of_python_run(run, tmp_path, monkeypatch):
+    text = write_card(run, tmp_path)[0].read_text()
+    code = text.partition("```python\n")[2].partition("```")[0]
+    assert code.startswith("import gymnasium\nfrom scrubjay import CEC\n\nenv = ")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(code, names)
+    assert names["env"].action_space.contains(names["action"])
+
+
+@pytest.mark.parametrize(
+    ("agent", "task", "file", "lines"),
+    [
+        ("sac", "scrubjay/GrowingTree-v0", "a.zip", "from scrubjay.deep.sac import SAC"),
+        ("sac", "scrubjay/GrowingTree-v0", "a.zip", 'agent = SAC.load("a.zip", trusted=True)'),
+        ("cec", "my_module:MyEnv", "a.scrub", "from my_module import MyEnv\nfrom scrubjay import "),
+        ("cec", "my_module:MyEnv", "a.scrub", "\nenv = MyEnv()\n"),
+        ("cec", "my_module:My-v0", "a.scrub", 'env = gymnasium.make("my_module:My-v0")'),
+        ("unknown", "", "a.scrub", "from scrubjay import MemoryAgent\n\nenv = ..."),
+    ],
+)
+def test_what_it_imports(agent, task, file, lines, run):
+    found = load_run(run)
+    manifest = {**found.manifest, "agent": agent, "task": task}
+    known = replace(found, manifest=manifest, config={**found.config, "env_by_id": bool(task)})
+    assert lines in _use(known, file)
 
 
 def test_the_command_writes_and_sends_nothing(run, capsys):

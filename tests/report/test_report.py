@@ -216,7 +216,7 @@ def test_episodes_have_colours_and_a_legend(make_run, report_of):
     _, page = report_of()
     colours = re.findall(r'class="episode" style="--hue:(#\w+)"', page.source)
     assert len(set(colours)) == len(colours) == 3
-    assert page.source.count('class="way failed"') == 2
+    assert page.source.count('class="trajectory failed"') == 2
     assert "episode 1 2 3 · dashed: no success" in page.words
 
 
@@ -324,11 +324,11 @@ def test_walls_are_drawn_where_the_manifest_has_them(make_run, report_of):
     path.write_text(json.dumps({**json.loads(path.read_text()), "walls": walls}))
     _, page = report_of()
     assert page.source.count('class="wall"') == 2
-    assert page.source.count('class="way') == 3
+    assert page.source.count('class="trajectory') == 3
     path.write_text(json.dumps({**json.loads(path.read_text()), "walls": "nonsense"}))
     _, page = report_of()
     assert 'class="wall"' not in page.source
-    assert page.source.count('class="way') == 3
+    assert page.source.count('class="trajectory') == 3
 
 
 def test_damaged_trajectories_are_said(make_run, report_of):

@@ -18,8 +18,8 @@ from scrubjay import CEC, CECPlus, RunFolder
 from scrubjay.cli.main import main
 from scrubjay.runs.config import RunConfig
 from scrubjay.training import RunFolderError
-from scrubjay.training.opening import describe_environments
 from scrubjay.training.session import Plan
+from scrubjay.training.setup import describe_environments
 
 TREE = "scrubjay/GrowingTree-v0"
 TABLES = ("progress.csv", "episodes.csv", "eval.csv")

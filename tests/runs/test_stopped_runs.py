@@ -4,7 +4,7 @@ from scrubjay.report.page import write_report
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import resume, start
 from scrubjay.runs.sweep import folder_of, sweep
-from scrubjay.runs.worker import UNFINISHED, standing
+from scrubjay.runs.worker import UNFINISHED, run_status
 from scrubjay.training import RunFolder
 
 CONFIG = RunConfig("cec", "GrowingTree", steps=2_000, eval_freq=500, n_eval_episodes=1)
@@ -40,7 +40,7 @@ def test_defect_9_a_stopped_run_can_be_resumed(tmp_path):
 def test_defect_9_a_stopped_run_is_not_finished_for_a_sweep(tmp_path):
     folder = folder_of(tmp_path, CONFIG)
     start(CONFIG, folder, callback=Stop(700))
-    assert standing(folder, CONFIG) == UNFINISHED
+    assert run_status(folder, CONFIG) == UNFINISHED
     assert sweep([CONFIG], tmp_path, jobs=1).n_done == 1
     assert status(folder) == "finished"
 

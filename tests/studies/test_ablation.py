@@ -7,7 +7,7 @@ import pytest
 
 from scrubjay.studies import ablation, plus
 from scrubjay.studies.reproduce import reproduce
-from scrubjay.studies.shared.methods import Budget
+from scrubjay.studies.shared.methods import StudyBudget
 from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case
 from scrubjay.studies.shared.suite_tasks import IMAGES, SUITE
 from scrubjay.studies.shared.workspace import Workspace
@@ -18,7 +18,11 @@ TREE = Case("GrowingTree", "GrowingTree", 800, 400, 400, 1.0)
 
 def workspace_of(tmp_path, agents=("cec-plus",), **budget):
     return Workspace(
-        tmp_path / "runs", tmp_path / "out", Budget(**budget), agents, "scrubjay reproduce a test"
+        tmp_path / "runs",
+        tmp_path / "out",
+        StudyBudget(**budget),
+        agents,
+        "scrubjay reproduce a test",
     )
 
 

@@ -11,7 +11,7 @@ from scrubjay.analysis.results import add_rows, read_table
 from scrubjay.cli.main import main
 from scrubjay.studies import ADDABLE, suite
 from scrubjay.studies.reproduce import redraw, reproduce
-from scrubjay.studies.shared.methods import Budget
+from scrubjay.studies.shared.methods import StudyBudget
 from scrubjay.studies.shared.suite_tasks import SuiteTask
 from scrubjay.studies.shared.workspace import Workspace
 
@@ -20,7 +20,9 @@ MAZE = "scrubjay/PointUMaze-v0"
 
 
 def workspace_of(tmp_path, command="a test", add=True, **more) -> Workspace:
-    return Workspace(tmp_path / "runs", tmp_path / "out", Budget(), (), command, add=add, **more)
+    return Workspace(
+        tmp_path / "runs", tmp_path / "out", StudyBudget(), (), command, add=add, **more
+    )
 
 
 def rows_of(path):
@@ -233,7 +235,7 @@ def test_the_suite_is_completed_task_by_task(tmp_path, monkeypatch):
     for number, (cases, seeds) in enumerate((((tree,), (0, 1)), ((tree, tall), (2,)))):
         monkeypatch.setattr(suite, "cases_of", lambda _, cases=cases: cases)
         root, out = tmp_path / f"machine-{number}", tmp_path / "out"
-        workspace = Workspace(root, out, Budget(seeds), ("cec-plus",), "a test", add=True)
+        workspace = Workspace(root, out, StudyBudget(seeds), ("cec-plus",), "a test", add=True)
         reproduce("suite", workspace, jobs=1)
     rows = rows_of(out / "table-suite.csv")
     assert [(row["task"], row["seeds"]) for row in rows] == [("tree", "3"), ("tall tree", "1")]

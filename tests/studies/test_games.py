@@ -11,7 +11,7 @@ from scrubjay.analysis.reading import load_run
 from scrubjay.studies import atari, minatar
 from scrubjay.studies.reproduce import redraw, reproduce
 from scrubjay.studies.shared.games import Game, protocol_returns, training_return, with_error
-from scrubjay.studies.shared.methods import METHODS, Budget, Method
+from scrubjay.studies.shared.methods import METHODS, Method, StudyBudget
 from scrubjay.studies.shared.workspace import Workspace
 from scrubjay.training.errors import RunError
 
@@ -20,7 +20,11 @@ GRID = "FourRoomsGrid"
 
 def workspace_of(tmp_path, agents=("mfec",), **budget):
     return Workspace(
-        tmp_path / "runs", tmp_path / "out", Budget(**budget), agents, "scrubjay reproduce a test"
+        tmp_path / "runs",
+        tmp_path / "out",
+        StudyBudget(**budget),
+        agents,
+        "scrubjay reproduce a test",
     )
 
 

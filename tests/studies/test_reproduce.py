@@ -21,7 +21,7 @@ from scrubjay.studies import EXPERIMENTS, causes, tables
 from scrubjay.studies.comparison import paper_words
 from scrubjay.studies.reproduce import reproduce
 from scrubjay.studies.shared import methods
-from scrubjay.studies.shared.methods import Budget, run_config
+from scrubjay.studies.shared.methods import StudyBudget, run_config
 from scrubjay.studies.shared.paper_values import CURVES, DIMENSIONS, GROWING_TREE
 from scrubjay.studies.shared.workspace import Workspace
 from scrubjay.studies.speed import curves_by_label, measure, success_by_seconds, with_ratios
@@ -42,7 +42,7 @@ def words_of(svg: Path) -> str:
 
 
 def workspace_of(root: Path, out: Path, agents=(), **budget) -> Workspace:
-    return Workspace(root, out, Budget(**budget), tuple(agents), "scrubjay reproduce a test")
+    return Workspace(root, out, StudyBudget(**budget), tuple(agents), "scrubjay reproduce a test")
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ def test_causes_count_what_was_found_used_and_kept(make_run, tmp_path):
 
 def test_the_block_is_what_is_left_out():
     safexp = pytest.importorskip("scrubjay.envs.safexp")
-    config = run_config("cec-no-block", "SafexpPointGoal", 0, Budget())
+    config = run_config("cec-no-block", "SafexpPointGoal", 0, StudyBudget())
     assert config.n_eval_episodes == 1
     assert config.task_options["walls"] == [list(wall) for wall in safexp.WALLS[3:]]
 
@@ -370,12 +370,15 @@ def test_every_task_of_the_paper_has_its_values():
 
 
 def test_the_papers_budget():
-    config = run_config("sac", "PointUMaze", 3, Budget())
+    config = run_config("sac", "PointUMaze", 3, StudyBudget())
     assert (config.steps, config.eval_freq, config.seed) == (100_000, 5_000, 3)
     assert config.checkpoint_steps == (5_000, 50_000, 100_000)
-    assert run_config("cec", "GrowingTree", 0, Budget()).checkpoint_steps[:2] == (10_000, 20_000)
-    assert len(Budget().seeds) == 5
-    noisy = run_config("cec-noisy-start", "SafexpCarGoal", 0, Budget())
+    assert run_config("cec", "GrowingTree", 0, StudyBudget()).checkpoint_steps[:2] == (
+        10_000,
+        20_000,
+    )
+    assert len(StudyBudget().seeds) == 5
+    noisy = run_config("cec-noisy-start", "SafexpCarGoal", 0, StudyBudget())
     assert (noisy.task_options, noisy.n_eval_episodes) == ({"start_noise": True}, 10)
 
 

@@ -7,14 +7,18 @@ import pytest
 
 from scrubjay.studies import suite
 from scrubjay.studies.reproduce import redraw, reproduce
-from scrubjay.studies.shared.methods import METHODS, Budget
+from scrubjay.studies.shared.methods import METHODS, StudyBudget
 from scrubjay.studies.shared.suite_tasks import SUITE, SuiteTask
 from scrubjay.studies.shared.workspace import Workspace
 
 
 def workspace_of(tmp_path, agents=("cec-plus",), **budget):
     return Workspace(
-        tmp_path / "runs", tmp_path / "out", Budget(**budget), agents, "scrubjay reproduce a test"
+        tmp_path / "runs",
+        tmp_path / "out",
+        StudyBudget(**budget),
+        agents,
+        "scrubjay reproduce a test",
     )
 
 

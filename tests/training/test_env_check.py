@@ -132,7 +132,104 @@ class OutOfItsSpace(Walk):
         self.observation_space = spaces.Box(-0.5, 0.5, (2,), np.float64)
 
 
+class WrongType(Walk):
+    def __init__(self):
+        super().__init__()
+        self.observation_space = spaces.Box(-9, 9, (2,), np.float32)
+
+    def observe(self):
+        return super().observe().astype(np.float64)
+
+
+class WrongShape(Walk):
+    def observe(self):
+        return np.full(3, self.x)
+
+
+class ChangingShape(Walk):
+    def observe(self):
+        return np.full(2 + (self.t > 3), self.x)
+
+
+class NoEntry(Walk):
+    def __init__(self):
+        super().__init__()
+        box = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        self.observation_space = spaces.Dict({"place": box, "speed": box})
+
+    def observe(self):
+        return {"place": np.array([self.x])}
+
+
+class NeverChanges(Walk):
+    def observe(self):
+        return np.ones(2)
+
+
+class NoReward(Walk):
+    def reward(self, success):  # noqa: ARG002
+        return None
+
+
+class NeverPays(Walk):
+    def reward(self, success):  # noqa: ARG002
+        return 0.0
+
+
+class PaysNothingAndSaysNothing(NeverPays):
+    def info(self, success):  # noqa: ARG002
+        return {}
+
+
+class AlwaysSolved(Walk):
+    def info(self, success):  # noqa: ARG002
+        return {"is_success": True}
+
+
+class HugeActions(Walk):
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.Box(-3e38, 3e38, (1,), np.float32)
+
+
+class ManyBits(Walk):
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.MultiBinary(3)
+
+
+class GoalsOneByOne(Walk):
+    def __init__(self):
+        super().__init__()
+        box = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        names = ("observation", "achieved_goal", "desired_goal")
+        self.observation_space = spaces.Dict(dict.fromkeys(names, box))
+
+    def observe(self):
+        return {name: np.array([self.x]) for name in self.observation_space.spaces}
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        return float(achieved[0] > desired[0])
+
+
+class GoalsWithoutReward(GoalsOneByOne):
+    compute_reward = None
+
+
 MISTAKES = {
+    WrongType: ("advice", "numbers", "expected float32, got float64"),
+    WrongShape: ("problem", "observations", "expected shape (2,), got (3,)"),
+    ChangingShape: ("problem", "observations", "shape (3,) at step 4"),
+    NoEntry: ("problem", "observations", "no entry 'speed'"),
+    NeverChanges: ("problem", "dimensions", "all of them are the same"),
+    NoReward: ("problem", "step", "None"),
+    NeverPays: ("problem", "rewards", "also at successes"),
+    PaysNothingAndSaysNothing: ("advice", "rewards", "0 in all of"),
+    AlwaysSolved: ("advice", "success", "100% of"),
+    HugeActions: ("advice", "actions", "less than 1e+06 apart"),
+    ManyBits: ("problem", "actions", "MultiBinary(3)"),
+    GoalsOneByOne: ("advice", "goals", "for many goals at once"),
+    GoalsWithoutReward: ("advice", "goals", "no compute_reward"),
     Unbounded: ("problem", "actions", "bounded Box"),
     TupleActions: ("problem", "actions", "bounded Box"),
     Unseeded: ("problem", "reset", "two resets with seed 7 differ"),
@@ -151,9 +248,9 @@ MISTAKES = {
     ConstantSensor: ("advice", "dimensions", "always the same: dimension 1"),
     OneArray: ("problem", "numbers", "changes after it was returned"),
     TimeIsAnEnd: ("advice", "time limit", "terminated after 100 steps"),
-    Dense: ("advice", "rewards", "of the steps have another reward"),
+    Dense: ("advice", "rewards", "of the steps have a reward other than"),
     Hopeless: ("advice", "success", "0% of"),
-    OutOfItsSpace: ("advice", "numbers", "are outside"),
+    OutOfItsSpace: ("advice", "numbers", "expected at most 0.5, got 0.5"),
 }
 
 
@@ -264,4 +361,6 @@ def test_the_method_to_try_first():
     walk.observation_space = spaces.Box(0, 255, (84, 84), np.uint8)
     walk.action_space = spaces.Discrete(4)
     assert method_to_try(walk, [])[0] == "mfec"
+    walk.action_space = spaces.Box(-1, 1, (2,))
+    assert method_to_try(walk, [])[2] == ["--embedding", "frequencies:4+frozen:1000"]
     assert "sac" in method_to_try(Dense(), check_environment(Dense, n_steps=500))[1]

@@ -5,7 +5,7 @@ import pytest
 
 from probes import Corridor
 from scrubjay.agents import CEC
-from scrubjay.training.evaluations import as_arrays
+from scrubjay.training.evaluations_npz import as_arrays
 from scrubjay.training.records import EpisodeRecord
 
 

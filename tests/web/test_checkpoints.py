@@ -80,7 +80,7 @@ def test_all_are_read_in_the_background_the_nearest_first():
 
 
 def test_large_ones_are_closed_again_and_the_neighbours_are_kept(monkeypatch):
-    monkeypatch.setattr(sources, "MOST_BYTES", 1)
+    monkeypatch.setattr(sources, "MAX_BYTES", 1)
     files = Files()
     checkpoints = Checkpoints(files.source)
     checkpoints[3]

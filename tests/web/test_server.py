@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from web_pages import serving
 
+from scrubjay.web.server import open_socket
+
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
@@ -108,6 +110,11 @@ def test_ctrl_c_ends_it_cleanly(finished):
         assert process.wait(timeout=60) == 0
         assert process.stdout.read() == "Ctrl-C ends it\n"
         assert process.stderr.read() == "stopped\n"
+
+
+def test_a_port_that_does_not_exist_is_a_message():
+    with pytest.raises(OSError, match=r"port 99999 cannot be used \(the largest is 65535\)"):
+        open_socket(99_999)
 
 
 def test_a_port_that_is_taken_is_a_message(page, finished):

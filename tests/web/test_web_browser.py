@@ -170,7 +170,7 @@ def test_an_episode_is_replayed_beside_its_frames(opened):
     assert opened.text("state-about").startswith("Step 1 of episode 0.")
     opened.until("document.getElementById('frame').complete")
     assert opened.js("document.getElementById('frame').naturalWidth") > 50
-    assert opened.js("document.querySelector('#chart .promised').getAttribute('d').length") > 5
+    assert opened.js("document.querySelector('#chart .estimated').getAttribute('d').length") > 5
     opened.after(lambda: opened.keys(","), "step")
     assert "0 of" in opened.text("step-facts")
     opened.keys(" ")
@@ -180,16 +180,17 @@ def test_an_episode_is_replayed_beside_its_frames(opened):
     assert opened.complaints() == []
 
 
-def test_broken_promises_are_listed_and_lead_to_their_moment(opened):
+def test_overestimated_rows_are_listed_and_lead_to_their_moment(opened):
     opened.keys("f")
-    opened.until("!document.getElementById('promises-box').hidden")
-    assert opened.text("promises-about").startswith("5 greedy episodes")
+    opened.until("!document.getElementById('overestimates-box').hidden")
+    assert opened.text("overestimates-about").startswith("5 greedy episodes")
     opened.after(
-        lambda: opened.js("document.querySelector('#promise-table tbody .link').click()"), "pick"
+        lambda: opened.js("document.querySelector('#overestimate-table tbody .link').click()"),
+        "pick",
     )
-    row = opened.js("document.querySelector('#promise-table tbody .link').textContent")
+    row = opened.js("document.querySelector('#overestimate-table tbody .link').textContent")
     assert opened.text("state-about").startswith(f"Row {row}:")
-    moment = "document.querySelector('#promise-table td:last-child .link')"
+    moment = "document.querySelector('#overestimate-table td:last-child .link')"
     opened.after(lambda: opened.js(f"{moment}.click()"), "step")
     assert opened.text("state-about").startswith("Step ")
 

@@ -18,7 +18,7 @@ MAX_INDEX = 2**24  # the largest whole number up to which float32 has all of the
 
 
 class ActionCodec(Protocol):
-    """What a method needs to know of an action space.
+    """Converts actions of an action space to stored numbers and back.
 
     Attributes:
         size: Numbers in a stored action.
@@ -31,7 +31,7 @@ class ActionCodec(Protocol):
     discrete: bool
 
     def decode(self, stored: Stored) -> Any:
-        """The action of one stored vector, as the environment wants it."""
+        """The action of one stored vector, in the form that the environment expects."""
 
     def decode_many(self, stored: Stored) -> npt.NDArray[Any]:
         """The actions of many stored vectors, one a row."""

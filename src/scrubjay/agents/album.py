@@ -1,8 +1,8 @@
 """Pictures of a memory's best rows.
 
-A memory stores keys, and most keys cannot be turned back into the image that they came from: a
-random projection forgets it. So an agent whose observations are images keeps the images of its best
-rows, a few for each memory, for people who want to see what it holds. Decisions do not use them.
+A memory stores keys, and most embeddings cannot be inverted: the image of a row cannot be computed
+from its key. So an agent whose observations are images keeps the images of its best
+rows, a few for each memory, for the report and for users. Decisions do not use them.
 """
 
 import math
@@ -19,11 +19,11 @@ from scrubjay.memory.archive import ArchiveError
 N_BEST = 9
 """Number of pictures of a memory, each of another value: rows of one value often look alike."""
 
-MOST_FRAMES = 4096
+MAX_FRAMES = 4096
 """Steps of an episode whose observations are kept until its end; the best rows are mostly early."""
 
 
-class Film:
+class FrameBuffer:
     """The first observations of open episodes, if they are images, until the episodes end.
 
     Args:
@@ -32,8 +32,8 @@ class Film:
     """
 
     def __init__(self, method: Any, n_lanes: int) -> None:
-        self._kind = None if method.album is None else method.flattener.picture_type
-        self._most = math.inf if method.embedding.studies else MOST_FRAMES
+        self._dtype = None if method.album is None else method.flattener.picture_type
+        self._max_frames = math.inf if method.embedding.studies else MAX_FRAMES
         self._lanes: list[list[npt.NDArray[Any]]] = [[] for _ in range(n_lanes)]
 
     def begin(self, lanes: int | npt.NDArray[np.int64]) -> None:
@@ -52,8 +52,8 @@ class Film:
             lane: The environment.
             vector: The observation.
         """
-        if self._kind is not None and len(self._lanes[lane]) < self._most:
-            self._lanes[lane].append(vector.astype(self._kind))
+        if self._dtype is not None and len(self._lanes[lane]) < self._max_frames:
+            self._lanes[lane].append(vector.astype(self._dtype))
 
     def keep_all(self, vectors: npt.NDArray[np.float64]) -> None:
         """Keep an observation of every lane.
@@ -61,7 +61,7 @@ class Film:
         Args:
             vectors: One observation in each row.
         """
-        if self._kind is not None:
+        if self._dtype is not None:
             for lane, vector in enumerate(vectors):
                 self.keep(lane, vector)
 
@@ -73,9 +73,9 @@ class Film:
             n_steps: The number of steps of the episode.
 
         Returns:
-            One observation in each row, None if they are no images.
+            One observation in each row, None if they are not images.
         """
-        return None if self._kind is None else np.array(self._lanes[lane][:n_steps])
+        return None if self._dtype is None else np.array(self._lanes[lane][:n_steps])
 
 
 class Page(NamedTuple):
@@ -83,7 +83,7 @@ class Page(NamedTuple):
 
     rows: npt.NDArray[np.int64]
     keys: npt.NDArray[np.float32]
-    """The keys of the rows; a row with another key is another one by now."""
+    """The keys of the rows: a row with another key has been replaced."""
     pictures: list[Image]
 
 
@@ -105,7 +105,7 @@ class Album:
         keys: npt.NDArray[Any],
         frames: npt.NDArray[Any] | None,
     ) -> None:
-        """Take over what an episode has written.
+        """Add the images of the rows that an episode has written.
 
         Args:
             memories: The memories by name.
@@ -153,7 +153,7 @@ class Album:
         return Page(rows[same], keys[same], kept)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what a file keeps of it.
+        """Return the content for a file.
 
         Returns:
             Arrays by name.

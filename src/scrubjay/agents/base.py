@@ -1,4 +1,4 @@
-"""What every agent that acts from memory shares: settings, environment, episodes, prediction.
+"""The base class of agents that act from memory: settings, environment, episodes, prediction.
 
 A boundary is the end of an episode: the only moment at which memory, embedding and counters fit
 together. Within an episode the memory does not change, but the embedding may learn and steps are
@@ -19,21 +19,18 @@ from gymnasium.vector import VectorEnv
 
 from scrubjay.agents.actions import KINDS, ActionCodec, make_codec
 from scrubjay.agents.album import Album
+from scrubjay.agents.checks import check_names, warn_of_images, warn_of_size
 from scrubjay.agents.collecting import CollectingAgent
 from scrubjay.agents.episode import Episode, sample_actions
-from scrubjay.agents.explanation import Explained
-from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
-from scrubjay.agents.habits import (
-    ARGUMENTS,
-    WithoutNetwork,
-    check_conveniences,
-    check_names,
-    chosen_seed,
-    warn_of_images,
-    warn_of_size,
-    with_conveniences,
+from scrubjay.agents.episode_keys import (
+    check_learned_keys,
+    study,
+    with_frames,
+    with_keys,
+    with_present_keys,
 )
-from scrubjay.agents.held_episodes import with_keys
+from scrubjay.agents.explanation import ExplainMixin
+from scrubjay.agents.files import load_agent, path_to_load, path_to_save, save_agent
 from scrubjay.agents.recorder import (
     EpisodeRecorder,
     Experience,
@@ -42,10 +39,16 @@ from scrubjay.agents.recorder import (
     Learned,
     Notes,
 )
-from scrubjay.agents.rekeying import check_learned_keys, study, with_frames, with_present_keys
 from scrubjay.agents.returns import check_returns
+from scrubjay.agents.sb3_compat import (
+    ARGUMENTS,
+    NoNetworkMixin,
+    check_conveniences,
+    chosen_seed,
+    with_conveniences,
+)
 from scrubjay.agents.settings import settings_of
-from scrubjay.agents.warming import call_everything
+from scrubjay.agents.warm_up import call_everything
 from scrubjay.embedding import Embedding, Identity
 from scrubjay.embedding.base import bind_keeping_state
 from scrubjay.memory import EpisodicMemory
@@ -61,7 +64,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Spaces(NamedTuple):
-    """Stands for an environment of which only the spaces are known.
+    """Takes the place of an environment of which only the spaces are known.
 
     Attributes:
         observation: The observation space.
@@ -77,33 +80,33 @@ Folder = str | PathLike[str]
 
 
 class Boundary(NamedTuple):
-    """What may change within an episode, as it was at its start."""
+    """The state at the start of an episode of everything that an episode may change."""
 
     num_timesteps: int
     next_episodes: dict[int, int]
     embedding: Arrays
 
 
-class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
-    """An agent that acts from episodic memory. A method says how it decides and how it learns.
+class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
+    """Base class of agents that act from episodic memory.
 
     A method's constructor has its settings as keyword arguments, with their ranges, and calls
     `super().__init__(env, locals())`; each setting is then an attribute of the agent. `seed` must
     be one of them; `gamma` and `embedding` may be. The method has a `name` and supplies
-    `make_memories`, `decide`, `greedy_actions` and `learn_from`; all else has a default.
+    `make_memories`, `decide`, `greedy_actions` and `learn_from`; everything else has a default.
 
     Args:
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, an id,
             or `Spaces`.
-        settings: The constructor's arguments by name; entries that are no settings are ignored.
+        settings: The constructor's arguments by name; entries that are not settings are ignored.
     """
 
     name: ClassVar[str]
     suffix: ClassVar[str] = ".scrub"
     conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log", "device")
-    """Arguments of every constructor that are no settings."""
+    """Arguments of every constructor that are not settings."""
     hints: ClassVar[Mapping[str, str]] = ARGUMENTS
-    """What to write in place of arguments that it does not have."""
+    """What to use instead of arguments that it does not have."""
     resumable: ClassVar[bool] = True
     action_kinds: ClassVar[tuple[str, ...]] = KINDS
     """The kinds of action spaces in which it can act."""
@@ -220,7 +223,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
 
     @abstractmethod
     def learn_from(self, experience: Experience) -> Learned:
-        """Write what an episode has taught; everything is checked before anything changes.
+        """Write a finished episode to the memory; check everything before anything is changed.
 
         Args:
             experience: The episode.
@@ -231,7 +234,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
 
     @property
     def notes(self) -> Notes:
-        """The random numbers that a step needs, and the notes that it takes.
+        """The random numbers that a step needs, and the notes that it stores.
 
         By default a uniform number to explore, one to choose a neighbour, and one for each number
         of an action.
@@ -417,7 +420,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         self.memory_changed()
 
     def set_logger(self, logger: Any) -> None:
-        """Send the rows of training to another logger too.
+        """Also send the rows of training to another logger.
 
         Args:
             logger: One of Stable-Baselines3, as `stable_baselines3.common.logger.configure` makes
@@ -489,7 +492,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         """Drop open episodes.
 
         A single environment goes back to the last boundary, as if the open episode had never begun.
-        Of several, some have gone on meanwhile: then the open ones are dropped.
+        If other environments have finished an episode since then, open episodes are only dropped.
 
         Returns:
             How many were dropped.
@@ -518,7 +521,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         """
         held, known = list(self.held), []
         if isinstance(episode, HeldEpisode):
-            # refused now, because later there would be others to learn with it
+            # checked now, because later it is learned together with other episodes
             check_returns(self.plain_returns(episode.rewards, episode.terminated), episode.rewards)
             held.append(episode)
         else:
@@ -589,14 +592,14 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
             n_eval_episodes: Episodes of an evaluation.
             log_freq: Steps between rows of the log.
             checkpoint_freq: Steps between checkpoints in the run folder.
-            checkpoint_steps: Steps whose checkpoints are kept for good.
+            checkpoint_steps: Steps whose checkpoints are kept permanently.
             tensorboard: Whether to write TensorBoard's files into the run folder.
             max_episode_steps: Where longer episodes are ended as time-outs.
             success_key: The entry of `info` that says whether an episode was solved; by default
                 "is_success", then "success".
             collectors: How many processes step environments of their own and decide, while this
                 one learns from their episodes; `Collectors` says how. See docs/scale.md.
-            training_state: What the checkpoint of a resumed run kept.
+            training_state: The training state from the checkpoint of a resumed run.
 
         Returns:
             The agent itself.
@@ -694,7 +697,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         )
 
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again.
+        """All settings as JSON, from which `from_config` makes the agent again.
 
         Returns:
             The settings by name.
@@ -773,7 +776,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
     # -- files ---------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, Any]:
-        """The counters at the last boundary, as a file keeps them.
+        """The counters at the last boundary, for a file.
 
         Returns:
             The counters by name.
@@ -788,7 +791,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         }
 
     def restore_counters(self, counters: Mapping[str, Any]) -> None:
-        """Take over the counters of a file.
+        """Restore the counters from a file.
 
         Args:
             counters: The counters by name.
@@ -799,7 +802,7 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         self._next_episodes = {int(key): n for key, n in counters["next_episodes"].items()}
 
     def embedding_state(self) -> Arrays:
-        """What the embedding had learned at the last boundary.
+        """The state of the embedding at the last boundary.
 
         Returns:
             Its arrays by name.
@@ -807,12 +810,12 @@ class MemoryAgent(CollectingAgent, Explained, WithoutNetwork, ABC):
         return self._boundary.embedding if self._boundary else self.embedding.state()
 
     def save(self, path: str | PathLike[str], training: Mapping[str, Any] | None = None) -> None:
-        """Write everything that is known to one file: the state at the last episode boundary.
+        """Save the agent to one file, in its state at the last episode boundary.
 
         Args:
             path: The file, .scrub or .zip; without a suffix .scrub is added. An older file of that
                 name is replaced as a whole.
-            training: JSON that is kept in the file for a resumed run.
+            training: JSON for a resumed run, which is stored in the file.
         """
         save_agent(self, path_to_save(path), training)
 

@@ -209,7 +209,7 @@ class CEC(MemoryAgent):
         return Notes(2 + size, size if noisy else 0, room=room_for(self.n_neighbors))
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
-        """One memory, whose column `action` holds what was done."""
+        """One memory, with the action of each step in the column `action`."""
         memory = EpisodicMemory(
             self.embedding.key_dim,
             capacity=self.capacity,
@@ -233,7 +233,7 @@ class CEC(MemoryAgent):
 
     @property
     def radius(self) -> float:
-        """How far a neighbour may be, n d."""
+        """The largest distance of a neighbour, n d."""
         return float(self.radius_factor * self.memory.distance_threshold)
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
@@ -295,13 +295,13 @@ class CEC(MemoryAgent):
 
     def watch(self, experience: Experience) -> None:
         """Warn once when too many decisions find no neighbour: the scale is wrong."""
-        # a random step was not asked for a neighbour to follow
+        # a step with a uniform action does not follow a neighbour
         searched = experience.trace[:, CHOICE] != Choice.UNIFORM
         distances = experience.numbers[searched, DISTANCE]
         self._scale_check.add(distances, self.radius, len(searched))
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
-        """The exploration rate, and what every agent logs."""
+        """The exploration rate, and the metrics of every agent."""
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             **super().metrics(totals),
@@ -351,7 +351,7 @@ PAPER_NAMES = {
     "FetchReach": "SparseFetchReach",
 }
 # For a task that the paper does not have: its commonest settings.
-ELSEWHERE = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
+OTHER_TASKS = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
 
 
 def preset(task: str, name: str = "paper") -> dict[str, Any]:
@@ -375,7 +375,7 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
     task = name_of_task(task)
-    settings = TABLE.get(task, ELSEWHERE)
+    settings = TABLE.get(task, OTHER_TASKS)
     literal, published = name == "literal", name == "published"
     return {
         "n_neighbors": settings.k,
@@ -393,7 +393,7 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
 
 
 def name_of_task(task: str) -> str:
-    """The name under which a task is in the table; of others the name that was given."""
+    """The name under which a task is in the table; other names are returned unchanged."""
     known = {name.lower(): name for name in TABLE}
     known |= {alias.lower(): name for alias, name in PAPER_NAMES.items()}
     short = task.lower().removeprefix("scrubjay/").removesuffix("-v0").removeprefix("noisy")

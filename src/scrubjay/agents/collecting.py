@@ -1,4 +1,4 @@
-"""What a memory agent does when collectors run its episodes: one half here, one half there.
+"""Memory agents with collectors, which run episodes in other processes.
 
 The agent that learns hands out episodes (`hand_out`) and learns from those that come back
 (`count_collected`, `learn_collected`). A collector has a copy of the agent (`collector`) that
@@ -92,14 +92,14 @@ class CollectingAgent:
             self.embedding.observe_batch(collected.vectors, keys)
 
     def learn_collected(
-        self, environment: int, collected: Collected, goes_on: bool
+        self, environment: int, collected: Collected, next_is_open: bool
     ) -> dict[str, float]:
         """Learn from a collector's whole episode, whose steps are counted, and close it.
 
         Args:
             environment: The collector's number.
             collected: The episode.
-            goes_on: Whether the collector's next episode is open already.
+            next_is_open: Whether the collector's next episode is open already.
 
         Returns:
             Counts of decisions and writes, which the log sums up.
@@ -107,7 +107,7 @@ class CollectingAgent:
         experience = Experience(*collected.experience)
         learned = self.finish_episode(experience)
         self.close_episode(environment)
-        if goes_on:
+        if next_is_open:
             self._open.add(environment)
         self.watch(experience)
         return count_choices(experience) | count_outcomes(learned)
@@ -136,7 +136,7 @@ class CollectingAgent:
         return EpisodeRecorder(self, (environment,), keeps_vectors=self.embedding.learns)  # type: ignore[arg-type]
 
     def follow(self, order: Order) -> None:
-        """Be as the learning agent was when it handed out an episode, the memories apart.
+        """Take the state of the learning agent when it handed out an episode, except its memories.
 
         Args:
             order: What `hand_out` returned.

@@ -1,4 +1,4 @@
-"""Deciding outside of training: episodes of a loop of one's own, and single observations."""
+"""Decisions outside of `learn`: episodes in the user's own loop, and single observations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Why an agent acts as it does: the rows that it asks in a state, and what each of them counts."""
+"""Explanations of decisions: the rows that a decision uses, and the weight of each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,13 +14,13 @@ from scrubjay.memory import EpisodicMemory
 
 Floats = npt.NDArray[np.float64]
 
-N_SHOWN = 5  # rows of each memory that are shown for a method that does not explain itself
+N_SHOWN = 5  # rows of each memory that are shown for a method without `explain_key`
 UNKNOWN = float("nan")
-COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
+MIN_TEMPERATURE = 1e-300  # practically 0, but can be divided by
 
 
 class Neighbor(NamedTuple):
-    """A row that a decision asks.
+    """A row that a decision uses.
 
     Attributes:
         memory: The name of its memory.
@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
     Attributes:
         key: (D,): the state's key.
         action: (A,): the greedy action, as it is stored.
-        neighbors: The rows that were asked.
+        neighbors: The rows that were used.
         followed: The index in `neighbors` of the row that decided, -1 if no single row did.
         estimates: The estimated value of each discrete action, for methods that compare them.
     """
@@ -61,8 +61,8 @@ class Explanation(NamedTuple):
     estimates: tuple[float, ...] = ()
 
 
-class Explained:
-    """The part of an agent that explains its decisions; a method may replace `explain_key`."""
+class ExplainMixin:
+    """Explanations of an agent's decisions; a method may override `explain_key`."""
 
     memories: dict[str, EpisodicMemory]
     codec: ActionCodec
@@ -70,13 +70,13 @@ class Explained:
     flattener: Flattener
 
     def explain(self, observation: Any) -> Explanation:
-        """What `predict(observation, deterministic=True)` does, and why.
+        """Explain the action of `predict(observation, deterministic=True)`.
 
         Args:
             observation: One observation.
 
         Returns:
-            The greedy action and the rows that were asked. Nothing changes.
+            The greedy action and the rows that were used. Nothing changes.
         """
         vector, key = np.empty(self.flattener.size), np.empty(self.embedding.key_dim)
         self.flattener.into(observation, vector)
@@ -88,14 +88,14 @@ class Explained:
     def explain_key(self, key: Floats) -> Explanation:
         """The greedy decision in the state with this key.
 
-        The default serves methods that do not explain themselves: the nearest rows of each memory,
-        of which the nearest one with the greedy action counts as followed.
+        The default is for methods that do not override it: the nearest rows of each memory, of
+        which the nearest one with the greedy action counts as followed.
 
         Args:
             key: (D,): the key. At least one memory has rows.
 
         Returns:
-            The greedy action and the rows that were asked.
+            The greedy action and the rows that were used.
         """
         action = self.greedy_actions(np.asarray(key, np.float64)[None])[0]
         found = nearest_rows(self.memories, key)
@@ -139,7 +139,7 @@ def neighbors(
     action: Stored | None = None,
     values: npt.NDArray[np.float32] | None = None,
 ) -> tuple[Neighbor, ...]:
-    """Rows of a memory with what is known of them.
+    """Make `Neighbor`s of rows of a memory.
 
     Args:
         name: The memory's name.
@@ -217,7 +217,7 @@ def explain_best(
     best = int(np.argmax(scores[:count])) if count else -1
     temperature = rule["temperature"]
     if count and rule["relative"]:
-        temperature = max(temperature * (scores[best] - rule["lowest"]), COLDEST)
+        temperature = max(temperature * (scores[best] - rule["lowest"]), MIN_TEMPERATURE)
     chances = softmax(scores[:count], temperature) + [0.0] * len(ignored)
     trust = [
         _share(s, values[r], rule["lowest"]) for s, r in zip(scores, rows[:count], strict=False)

@@ -30,7 +30,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 KIND = "agent"
 SUFFIXES = (".scrub", ".zip")
 # The errors that a manifest with wrong entries can cause.
-ODD = (
+MANIFEST_ERRORS = (
     LookupError,
     TypeError,
     ValueError,
@@ -44,7 +44,7 @@ ODD = (
 def save_agent(
     agent: "MemoryAgent", path: str | PathLike[str], training: Mapping[str, Any] | None = None
 ) -> None:
-    """Write an agent as it was at its last episode boundary."""
+    """Save an agent in its state at the last episode boundary."""
     observation, observation_arrays = describe_space(agent.observation_space, "observation")
     action, action_arrays = describe_space(agent.action_space, "action")
     memories = {name: memory.state() for name, memory in agent.memories.items()}
@@ -68,7 +68,7 @@ def save_agent(
 
 
 def path_to_save(path: str | PathLike[str]) -> Path:
-    """Where an agent is saved: a name without a suffix gets .scrub."""
+    """The path of a saved agent: a name without a suffix gets .scrub."""
     file = Path(path)
     return file if file.suffix else file.with_name(f"{file.name}.scrub")
 
@@ -115,16 +115,16 @@ def load_agent(cls: type[Any], path: str | PathLike[str]) -> Any:
         name, config = upgraded(manifest["agent"], manifest["config"])
         found = agent_spec(name).load() if name != manifest["agent"] else find_class(cls, name)
         agent = _build(found, {**manifest, "config": config}, arrays)
-        _restore(agent, _as_of_now(manifest), _renamed(arrays))
+        _restore(agent, _with_memory_names(manifest), _renamed(arrays))
     except ArchiveError as error:
         raise ArchiveError(f"cannot load {path}: {error}") from error
-    except ODD as error:
+    except MANIFEST_ERRORS as error:
         raise ArchiveError(f"cannot load {path}: {type(error).__name__}: {error}") from error
     return agent
 
 
 def read_training(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a checkpoint keeps for a resumed run."""
+    """The training state in a checkpoint, for a resumed run."""
     return dict(read_archive(path, KIND)[0].get("training", {}))
 
 
@@ -192,7 +192,7 @@ def upgraded(name: str, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     return name, {key: value for key, value in config.items() if key not in NEUTRAL}
 
 
-def _as_of_now(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_memory_names(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """0.1.0 knew one memory, without a name."""
     if "memories" in manifest:
         return manifest
@@ -280,7 +280,7 @@ def _with_columns(
 
 
 def _index_name(agent: "MemoryAgent", name: str) -> str:
-    """How the agent finds the rows of a memory, which a file does not contain."""
+    """The name of a memory's index, which a file does not contain."""
     return agent.memories[name].index_name if name in agent.memories else "auto"
 
 
@@ -316,7 +316,7 @@ def _check_layout(made: EpisodicMemory, found: EpisodicMemory) -> None:
 
 
 def _layout(memory: EpisodicMemory) -> dict[str, Any]:
-    """What the settings of an agent say about its memory."""
+    """The properties of a memory that the settings of its agent determine."""
     return {
         "key_dim": memory.key_dim,
         "capacity": memory.capacity,
@@ -415,7 +415,7 @@ def _split(arrays: Arrays, observation_size: int, codec: ActionCodec) -> list[He
 def _last_vectors(
     array: npt.NDArray[Any] | None, n: int, size: int
 ) -> list[npt.NDArray[np.float64] | None]:
-    """The observation after each held episode, None where the file does not have it."""
+    """The observation after each held episode, None if the file does not contain it."""
     if array is None:
         return [None] * n
     if (array.dtype, array.shape) != (np.dtype(np.float64), (n, size)):

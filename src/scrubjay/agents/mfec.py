@@ -306,7 +306,7 @@ class MFEC(MemoryAgent):
             for number, (name, memory) in enumerate(self.memories.items())
         ]
         estimates = [np.mean([row.value for row in rows]) if rows else -np.inf for rows in asked]
-        # training tries an action first of which it knows too little
+        # in training, actions with too few rows are tried first
         hopes = [
             estimate if len(rows) > 0 and (rows[0].trust == 1 or len(rows) == self.n_neighbors)
             else np.inf
@@ -353,7 +353,7 @@ class MFEC(MemoryAgent):
         return preset(task, name)
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
-        """The exploration rate, and what every agent logs."""
+        """The exploration rate, and the metrics of every agent."""
         return {
             "rollout/exploration_rate": self.epsilon(self.num_timesteps),
             **super().metrics(totals),

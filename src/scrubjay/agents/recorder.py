@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec
-from scrubjay.agents.album import Album, Film
+from scrubjay.agents.album import Album, FrameBuffer
 from scrubjay.agents.sampling import is_finite, store_key, write_uniform_action
 from scrubjay.compiled import compiled
 from scrubjay.embedding import Embedding, Identity
@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """What compiled code reads and writes of all lanes, L of them, of up to T steps."""
+    """The arrays of all L lanes, of up to T steps, that compiled code reads and writes."""
 
     keys: npt.NDArray[np.float32]
     """(L, T, D): the key of each step."""
@@ -180,7 +180,7 @@ class HeldEpisode(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What writing an episode changed in the memory."""
+    """The result of writing an episode to the memory."""
 
     outcomes: npt.NDArray[np.int8]
     """The outcome of each write."""
@@ -256,8 +256,8 @@ class EpisodeRecorder:
         self._batched = batched
         self._flattener, self._codec = method.flattener, method.codec
         self._embedding = method.embedding
-        self._films = method.album is not None
-        self._is_plain = is_identity(self._embedding) and not self._films
+        self._keeps_frames = method.album is not None
+        self._is_plain = is_identity(self._embedding) and not self._keeps_frames
         # the random numbers of a lane: of a generator, or if it has none, of its compiled stream
         self._rngs: list[Any] = [None] * n_lanes
         self._streams, self._words = new_states(n_lanes), seed_words(method.seed, Stream.POLICY)
@@ -271,7 +271,7 @@ class EpisodeRecorder:
         self._has_keys = np.zeros(n_lanes, np.bool_)
         self._decides = np.zeros(n_lanes, np.bool_)
         self._rows: list[list[Floats]] = [[] for _ in range(n_lanes)]
-        self._film = Film(method, n_lanes)
+        self._frames = FrameBuffer(method, n_lanes)
         self._vectors = np.zeros((n_lanes, self._flattener.size))
         self._keys = np.zeros((n_lanes, self._embedding.key_dim))
         self._all_decide = False
@@ -282,7 +282,7 @@ class EpisodeRecorder:
         self._view_lane()
 
     def _view_lane(self) -> None:
-        """Views of the first lane, which is the only one where nothing is stacked."""
+        """Views of the first lane, the only one if observations are not stacked."""
         lanes = self._lanes
         self._actions, self._state = list(lanes.actions[0]), lanes.state[0]
         self._steps = lanes.state[:, STEP]
@@ -337,7 +337,7 @@ class EpisodeRecorder:
     def _open_lanes(self, lanes: Any, numbers: Any) -> None:
         """Open the episodes of these numbers; `lanes` is a lane or an array of them."""
         state = self._lanes.state
-        self._film.begin(lanes)
+        self._frames.begin(lanes)
         self._has_keys[lanes] = self._embedding.ready
         self._decides[lanes] = self._method.can_decide
         self._open[lanes] = True
@@ -444,8 +444,8 @@ class EpisodeRecorder:
         self._embed(lane, vector, self._keys[lane])
 
     def _embed(self, lane: int, vector: Floats, key: Floats) -> None:
-        if self._films:
-            self._film.keep(lane, vector)
+        if self._keeps_frames:
+            self._frames.keep(lane, vector)
         if not is_finite(vector):
             raise ValueError(f"expected a finite observation, got {vector}")
         if self._kept is not None:
@@ -455,8 +455,8 @@ class EpisodeRecorder:
     def _observe_all(self) -> Floats:
         if self._is_plain:
             return self._vectors  # the decision itself refuses what is not finite
-        if self._films:
-            self._film.keep_all(self._vectors)
+        if self._keeps_frames:
+            self._frames.keep_all(self._vectors)
         if not is_finite(self._vectors.reshape(-1)):
             raise ValueError(f"expected finite observations, got {self._vectors}")
         self._embedding.observe_batch(self._vectors, self._keys)
@@ -512,7 +512,11 @@ class EpisodeRecorder:
             lanes: A mask of the lanes that acted; all with an open episode by default.
         """
         if not self._batched:
-            if not math.isfinite(reward):
+            try:
+                finite = math.isfinite(reward)
+            except TypeError:
+                raise TypeError(f"expected a number as reward, got {reward!r}") from None
+            if not finite:
                 raise ValueError(f"expected a finite reward, got {reward!r}")
             step = self._step
             self._alone_rewards[step] = reward
@@ -538,7 +542,7 @@ class EpisodeRecorder:
             raise ValueError(f"expected finite rewards, got {rewards}")
 
     def replace_action(self, action: Any, lane: int = 0) -> None:
-        """Record that another action was executed; nothing changes if it is the one decided."""
+        """Record that another action was executed; no effect if it is the decided one."""
         lanes = self._lanes
         step = lanes.state[lane, STEP]
         executed = self._codec.encode(action)
@@ -577,7 +581,7 @@ class EpisodeRecorder:
         return totals
 
     def end(self, observation: Any, terminated: bool = True) -> tuple[Experience, Floats | None]:
-        """End the episode of the first lane without learning from it: another agent will.
+        """End the episode of the first lane without learning from it, which another process does.
 
         Args:
             observation: The last observation, after the last action.
@@ -623,7 +627,7 @@ class EpisodeRecorder:
         return Experience(
             lanes.keys[lane, :n], lanes.actions[lane, :n], self._rewards[lane, :n],
             lanes.trace[lane, :n], lanes.numbers[lane, :n], terminated, bool(self._decides[lane]),
-            frames=self._film.frames(lane, n),
+            frames=self._frames.frames(lane, n),
         )  # fmt: skip
 
     def _as_recorded(self, episode: Experience, lane: int) -> Experience | HeldEpisode:

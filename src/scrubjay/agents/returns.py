@@ -1,4 +1,4 @@
-"""Checks of values before they are written, and what comes after a time-out."""
+"""Checks of values before they are written, and the value after a time-out."""
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,6 @@ def check_returns(returns: Floats, rewards: Floats) -> None:
 
 
 def timeout_value(rewards: Floats, gamma: float) -> float:
-    """What would come after a time-out if all went on as in the last tenth of the episode."""
+    """The value after a time-out, if rewards continued as in the last tenth of the episode."""
     last = rewards[-max(1, len(rewards) // 10) :]
     return float(last.mean() / (1.0 - gamma)) if gamma < 1 else 0.0

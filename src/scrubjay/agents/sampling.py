@@ -120,7 +120,7 @@ def write_noisy_action(
 
 @compiled()
 def duration(draw: float, longest: int) -> int:
-    """How many steps an exploratory action lasts: n or more with probability 1 / n, then cut.
+    """The number of steps of an exploratory action: n or more with probability 1 / n, limited.
 
     P(n) = 1 / (n (n + 1)), the n^-2 of temporally extended epsilon-greedy exploration.
     """

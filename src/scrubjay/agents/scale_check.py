@@ -1,4 +1,4 @@
-"""How far the nearest rows are: noted for the log, and checked for a wrong scale.
+"""Distances to the nearest rows, for the log and for a warning of a wrong scale.
 
 A wrong scale of the observations is the commonest silent failure, so a warning says it, once.
 """
@@ -13,7 +13,7 @@ from scrubjay.compiled import compiled
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, tree_size
 
 WINDOW = 5000  # steps
-SAMPLED = 16  # of so many steps without a neighbour, one measures how far the nearest row is
+SAMPLED = 16  # one in this many steps without a neighbour measures the nearest row's distance
 
 
 @compiled()
@@ -25,7 +25,7 @@ def note_distance(
     count: int,
     numbers: Floats,
 ) -> None:
-    """Write down how far the nearest row is, for the log and the check of the scale.
+    """Store the distance to the nearest row, for the log and the check of the scale.
 
     Beyond the radius it is searched for the log alone, so one step in a few is enough: in many
     dimensions it is a scan of all rows. Which steps those are, `count` decides: it differs from
@@ -44,7 +44,7 @@ def note_distance(
 
 
 class ScaleCheck:
-    """Watches how far the nearest row is; warns once when it is too often out of reach.
+    """Warns once when the nearest row is too often beyond the radius.
 
     A young memory is out of reach most of the time: on PointUMaze with the paper's settings 0.77 of
     the first 5,000 decisions find no neighbour, 0.27 after 20,000 steps and 0.06 in the end;
@@ -58,7 +58,7 @@ class ScaleCheck:
         self._warned = False
 
     def add(self, distances: npt.NDArray[np.float64], radius: float, n_steps: int) -> None:
-        """The nearest distances of those of an episode's `n_steps` that looked for a neighbour.
+        """Add the nearest distances of an episode's steps that searched for a neighbour.
 
         Infinite: nothing was searched; NaN: beyond the radius and not measured.
         """

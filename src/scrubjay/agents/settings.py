@@ -1,4 +1,4 @@
-"""Settings of a method, read off its constructor's signature.
+"""Settings of a method, read from its constructor's signature.
 
 A hyper-parameter is written once, in the signature, with its type, its range and its default; its
 line of help is in the docstring's `Args`. Checks, `config()`, the command line's flags and their
@@ -99,7 +99,7 @@ class Setting:
 
     @property
     def expected(self) -> str:
-        """What the setting may be, in words."""
+        """The values that the setting may have, in words."""
         if LinearSchedule in self.kinds:
             return (
                 "a number between 0 and 1, (start, end, steps) with such a start and end and at "

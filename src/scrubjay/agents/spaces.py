@@ -13,7 +13,7 @@ Description = dict[str, Any]
 
 
 def describe_space(space: gymnasium.Space[Any], prefix: str) -> tuple[Description, Arrays]:
-    """JSON and arrays that make the space again.
+    """JSON and arrays from which `build_space` makes the space again.
 
     The entries of a Dict are a list, because their order decides the order of a key's dimensions.
 

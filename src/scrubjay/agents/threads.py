@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from scrubjay.agents.recorder import Floats, Lanes
+from scrubjay.training.collecting import available_cores
 
 LANES_PER_THREAD = 128
 """Fewer lanes are not worth a thread: handing over a call takes about 20 us."""
@@ -24,12 +25,7 @@ def n_threads(n_lanes: int) -> int:
     return max(1, min(n_cores(), n_lanes // LANES_PER_THREAD))
 
 
-@cache
-def n_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+n_cores = cache(available_cores)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The curves of many seeds, lined up: a matrix of seeds x steps for each method and task."""
+"""The aligned curves of many seeds: a matrix of seeds x steps for each method and task."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -201,17 +201,24 @@ def _aligned(
     for other in recorded[1:]:
         steps = np.intersect1d(steps, other)
     if len(steps) == 0:
-        raise RunError(
-            f"{label} on {task}: no step has an evaluation in all of its {len(series)} runs; run "
-            "them with the same evaluation settings"
-        )
+        raise RunError(f"{label} on {task}: {_no_common_step(recorded)}")
     values = np.stack([found[np.isin(where, steps)] for where, found in series.values()])
     notes = _cut_notes(label, steps, recorded)
     return Curve(label, task, metric, steps, values, tuple(series), notes)
 
 
+def _no_common_step(recorded: Sequence[Array]) -> str:
+    """Why there is no curve, and what to do."""
+    if not any(len(steps) for steps in recorded):
+        return "no evaluations; set --eval-freq to fewer steps than the run has"
+    return (
+        f"no step was evaluated in all of the {len(recorded)} runs; train them with the same "
+        "--eval-freq"
+    )
+
+
 def _cut_notes(label: str, steps: Array, recorded: Sequence[Array]) -> tuple[str, ...]:
-    """What the alignment left out. A few steps at the end are no news: episodes end as they do."""
+    """What the alignment left out, except a few steps at the end, where episodes differ anyway."""
     longest = max(where[-1] for where in recorded)
     if longest <= 1.05 * steps[-1]:
         return ()

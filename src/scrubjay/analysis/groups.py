@@ -14,7 +14,7 @@ BOOKKEEPING = (
     *("checkpoint_freq", "checkpoint_steps", "tensorboard", "env_by_id"),
 )
 # Entries that older runs may not have, with the values that they had without them.
-YOUNGER = {"max_episode_steps": None, "n_envs": 1, "success_key": None}
+ADDED_SETTINGS = {"max_episode_steps": None, "n_envs": 1, "success_key": None}
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ def _settings(run: RunData) -> dict[str, Any]:
     """What makes the method: the configuration without the bookkeeping."""
     return {
         name: value
-        for name, value in _flatten(_in_words_of_today(run)).items()
+        for name, value in _flatten(_upgraded_config(run)).items()
         if name not in BOOKKEEPING and name.rpartition(".")[2] != "seed"
     }
 
 
-def _in_words_of_today(run: RunData) -> Mapping[str, Any]:
-    """The configuration as today's version has it, so that runs of two can be one method's."""
-    config = {**YOUNGER, **run.config, "agent": run.agent}
+def _upgraded_config(run: RunData) -> Mapping[str, Any]:
+    """The configuration in the form of this version, to compare runs of different versions."""
+    config = {**ADDED_SETTINGS, **run.config, "agent": run.agent}
     options = config.get("options")
     if not isinstance(options, dict):
         return config
@@ -143,7 +143,7 @@ def _label(mine: Mapping[str, Any], peers: Sequence[Mapping[str, Any]]) -> str:
 
 def _detail(name: str, value: object) -> str:
     *above, last = name.split(".")
-    # an embedding's name says nothing without the word embedding
+    # an embedding's name is not clear without the word embedding
     return f"{above[-1] if last == 'name' and above else last}={plain(value)}"
 
 

@@ -38,7 +38,7 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class RunData:
-    """One run folder. `notes` says what was left out or is unusual, in full sentences."""
+    """One run folder. `notes` lists what was left out or is unusual, in full sentences."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -274,7 +274,7 @@ def _check(path: Path, timesteps: Array, episodes: Array, returns: Array) -> Non
 
 
 def _check_complete(run: RunData) -> None:
-    """A run that says it is finished has all of its rows."""
+    """Check that a run with the status finished has all of its rows."""
     if run.notes:
         raise RunError(f"{run.path} is marked as finished, but {run.notes[0]}; copy it again")
     episodes = _whole_number(run.path / "manifest.json", run.manifest, "episodes")

@@ -20,8 +20,8 @@ VARIANT = ("task", "method", "metric")  # the columns that tell apart what has s
 
 
 @dataclass(frozen=True)
-class Table:
-    """The numbers of a figure, and what its caption must say beside them.
+class ResultTable:
+    """The numbers of a figure, and the notes of its caption.
 
     Attributes:
         rows: One dictionary for each row, by column; None where a cell is empty.
@@ -75,7 +75,7 @@ def replace_pictures(stem: str | Path, pictures: Mapping[str, bytes]) -> list[Pa
     return _rename(_write_temporary(files))
 
 
-def read_table(stem: str | Path) -> Table:
+def read_table(stem: str | Path) -> ResultTable:
     """The numbers of a stored result.
 
     Args:
@@ -93,7 +93,7 @@ def read_table(stem: str | Path) -> Table:
         if not file.exists():
             raise RunError(f"expected a stored result with {file}, got no such file")
     notes = read_json(origin).get("notes", [])
-    return Table(parse_csv(path.read_text(encoding="utf-8")), [str(note) for note in notes])
+    return ResultTable(parse_csv(path.read_text(encoding="utf-8")), [str(note) for note in notes])
 
 
 def add_rows(stored: Sequence[Row], new: Sequence[Row]) -> list[Row]:

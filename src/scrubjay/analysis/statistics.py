@@ -1,4 +1,4 @@
-"""What a set of independent runs says, and how sure one may be of it.
+"""Statistics of independent runs, with confidence intervals.
 
 The unit is the run (one seed): axis 0 of every array counts runs, and a run contributes one number
 per step, its evaluation episodes averaged before (`reading.py` does that). Where several tasks are
@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 # Reduces runs (axis -2) and keeps steps (axis -1): (..., runs, steps) -> (..., steps).
 Statistic = Callable[[Array], Array]
 
-FEWEST_RUNS = 3
+MIN_RUNS = 3
 CONFIDENCE = 0.95
 # Numbers held at once while resampling: 32 MB.
 BLOCK = 4_000_000
@@ -60,7 +60,7 @@ def interquartile_mean(scores: Array) -> Array:
 def standard_error(scores: Array) -> Array | None:
     """The standard error of the mean over runs, or None from fewer than three."""
     n_runs = scores.shape[0]
-    if n_runs < FEWEST_RUNS:
+    if n_runs < MIN_RUNS:
         return None
     return np.asarray(scores.std(axis=0, ddof=1) / math.sqrt(n_runs), dtype=np.float64)
 
@@ -163,7 +163,7 @@ def _pairs(
 
 
 def _too_few(strata: Sequence[Array]) -> bool:
-    return min(len(scores) for scores in strata) < FEWEST_RUNS
+    return min(len(scores) for scores in strata) < MIN_RUNS
 
 
 def _resampled(

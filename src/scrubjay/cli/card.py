@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    """Write the card; send it if that was asked for."""
+    """Write the card; upload it if requested."""
     from scrubjay.report.card import upload, write_card
 
     refuse(unknown, arguments)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrubjay.cli.layout import wrapped
+from scrubjay.cli.loading import add_env_kwargs, add_success_key, parse_env_kwargs
 from scrubjay.cli.main import FAILURE, refuse
 from scrubjay.cli.options import whole
-from scrubjay.cli.subjects import add_env_kwargs, add_success_key, parse_env_kwargs
 
 if TYPE_CHECKING:
     from scrubjay.training.env_check import Finding
@@ -37,27 +37,27 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.training.env_check import check_environment, method_to_try, worst
 
     refuse(unknown, arguments)
-    options = parse_env_kwargs(arguments.env_kwargs)
-    config = RunConfig("cec-plus", arguments.task, task_options=options)
+    task_options = parse_env_kwargs(arguments.env_kwargs)
+    config = RunConfig("cec-plus", arguments.task, task_options=task_options)
     findings = check_environment(config.make_env, arguments.steps, arguments.success_key)
     print(f"{arguments.task}, {arguments.steps:,} random steps\n")
     for finding in findings:
         print_finding(finding)
     level = worst(findings)
     env = config.make_env()
-    method, reason = method_to_try(env, findings)
+    method, reason, options = method_to_try(env, findings)
     env.close()
     print()
     if level == "problem":
         print(wrapped("Fix the problems first, then check again."))
         return FAILURE
     print(wrapped(f"Try {method} first: {reason}."))
-    print(f"next: {command(method, arguments)}")
+    print(f"next: {command(method, options, arguments)}")
     return 0
 
 
 def print_finding(finding: "Finding") -> None:
-    """One line for what is right; expected, found and fix for the rest."""
+    """One line for a passed check; expected, found and fix for a failed one."""
     first = f"{MARKS[finding.level]:<8} {finding.what}: "
     if finding.level == "ok":
         print(wrapped(finding.found, first, " " * 9))
@@ -67,9 +67,9 @@ def print_finding(finding: "Finding") -> None:
     print(wrapped(finding.fix, f"{'':9}fix:   ", " " * 16))
 
 
-def command(method: str, arguments: argparse.Namespace) -> str:
+def command(method: str, options: Sequence[str], arguments: argparse.Namespace) -> str:
     """The command that trains on it."""
-    words = ["scrubjay", "train", method, arguments.task, "--steps", "20000"]
+    words = ["scrubjay", "train", method, arguments.task, *options, "--steps", "20000"]
     if arguments.env_kwargs:
         words += ["--env-kwargs", *arguments.env_kwargs]
     if arguments.success_key:

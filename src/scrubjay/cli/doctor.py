@@ -8,12 +8,20 @@ from collections.abc import Mapping, Sequence
 from scrubjay.cli.layout import print_facts, wrapped
 from scrubjay.cli.main import refuse
 
-PARTS = {
+PARTS = {  # the extras of pyproject.toml that users install
     "core": ("numpy", "numba", "gymnasium", "tqdm", "filelock"),
-    "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg"),
+    "mujoco": ("mujoco", "gymnasium-robotics", "imageio", "imageio-ffmpeg", "pillow"),
     "plots": ("matplotlib", "jinja2"),
     "tensorboard": ("tensorboard",),
-    "deep": ("torch", "stable-baselines3"),
+    "deep": ("torch", "stable-baselines3", "sb3-contrib"),
+    "atari": ("ale-py",),
+    "minatar": ("minatar",),
+    "web": ("starlette", "uvicorn", "pillow"),
+    "tune": ("optuna", "sqlalchemy"),
+    "wandb": ("wandb",),
+    "minari": ("minari",),
+    "hub": ("huggingface_hub",),
+    "ray": ("ray",),
 }
 
 
@@ -61,7 +69,7 @@ def installed() -> dict[str, str]:
 
 
 def known_problems(versions: Mapping[str, str]) -> list[str]:
-    """What is broken in this combination of versions, each with its fix."""
+    """The known problems of this combination of versions, each with its fix."""
     problems = []
     robotics, mujoco = versions.get("gymnasium-robotics"), versions.get("mujoco")
     if robotics and mujoco and number(mujoco) >= (3, 12) and number(robotics) <= (1, 4, 2):

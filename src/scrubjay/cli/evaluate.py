@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.cli.layout import print_facts, wrapped
+from scrubjay.cli.loading import LoadedAgent, add_loading_arguments, open_agent, take_task
 from scrubjay.cli.main import refuse
 from scrubjay.cli.options import whole
-from scrubjay.cli.subjects import Subject, add_subject, open_subject, take_task
 
 if TYPE_CHECKING:
     from scrubjay.training.records import EpisodeRecord
@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("run", type=Path, metavar="RUN|FILE", help="a run folder or a saved agent")
     add("task", nargs="?", metavar="TASK", help="the task (default: the run's)")
     add("--episodes", type=whole, metavar="N", default=20, help="greedy episodes (default 20)")
-    add("--seed", type=whole, metavar="S", help="of the start states (default: the run's)")
-    add_subject(parser)
+    add("--seed", type=whole, metavar="S", help="seed of the start states (default: the run's)")
+    add_loading_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -36,23 +36,23 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     from scrubjay.training.evaluation import Evaluator
 
     refuse(take_task(arguments, unknown), arguments)
-    subject = open_subject(arguments.run, arguments)
-    agent, config = subject.agent, subject.config
+    loaded = open_agent(arguments.run, arguments)
+    agent, config = loaded.agent, loaded.config
     seed = config.seed if arguments.seed is None else arguments.seed
     evaluator = Evaluator(
-        subject.make_env(), arguments.episodes, seed, success_key=config.success_key
+        loaded.make_env(), arguments.episodes, seed, success_key=config.success_key
     )
-    _print(subject, evaluator.run(agent, agent.num_timesteps))
+    _print(loaded, evaluator.run(agent, agent.num_timesteps))
     return 0
 
 
-def _print(subject: Subject, records: "list[EpisodeRecord]") -> None:
+def _print(loaded: LoadedAgent, records: "list[EpisodeRecord]") -> None:
     import numpy as np
 
     from scrubjay.training.evaluation import success_rate
 
-    config, rate = subject.config, success_rate(records)
-    print(wrapped(f"{config.agent} on {config.task} after {subject.agent.num_timesteps:,} steps"))
+    config, rate = loaded.config, success_rate(records)
+    print(wrapped(f"{config.agent} on {config.task} after {loaded.agent.num_timesteps:,} steps"))
     returns = [record.total_reward for record in records]
     lengths = [record.length for record in records]
     print_facts(
@@ -66,7 +66,7 @@ def _print(subject: Subject, records: "list[EpisodeRecord]") -> None:
 
 
 def no_signal(success_key: str | None) -> str:
-    """Why there is no success rate, and what to do about it."""
+    """The explanation why there is no success rate, and the fix."""
     if success_key is not None:
         return f"no success signal: the task's info has no {success_key!r}"
     return (

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.layout import columns, print_facts
+from scrubjay.cli.loading import add_loading_arguments, open_agent, take_task
 from scrubjay.cli.main import CommandError, refuse
 from scrubjay.cli.options import whole
-from scrubjay.cli.subjects import add_subject, open_subject, take_task
 
 if TYPE_CHECKING:
     from scrubjay.agents.album import Page
@@ -35,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --web: the task of replayed episodes (default: the run's)")  # fmt: skip
     add("--web", action="store_true",
         help="serve a page on this machine that shows the memory and replays episodes")  # fmt: skip
-    add("--port", type=whole, metavar="N", default=0, help="of the page (default: a free one)")
+    add("--port", type=whole, metavar="N", default=0, help="port of the page (default: a free one)")
     add("--no-browser", action="store_true", help="print the page's address without opening it")
     add("--frames", type=Path, metavar="PNG",
         help="write the images of the best rows, if observations are images: a row of them for "
              "each memory")  # fmt: skip
-    add_subject(parser)
+    add_loading_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
             raise CommandError(f"--frames: expected an agent of images, got {NO_IMAGES}")
         _print_memory(memory)
         return 0
-    subject = open_subject(arguments.path, arguments, with_task=False)
-    agent, task = subject.agent, subject.config.task
+    loaded = open_agent(arguments.path, arguments, with_task=False)
+    agent, task = loaded.agent, loaded.config.task
     trained = f"{agent.num_timesteps:,} steps, {agent.n_episodes:,} episodes"
     print_facts(
         [

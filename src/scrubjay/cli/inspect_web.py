@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.inspect_memory import only_a_memory
+from scrubjay.cli.loading import LoadedAgent, open_agent, run_of
 from scrubjay.cli.main import CommandError
-from scrubjay.cli.subjects import Subject, open_subject, run_of
 from scrubjay.optional import require
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def serve_page(arguments: argparse.Namespace) -> int:
 
 
 def open_source(arguments: argparse.Namespace) -> "Source":
-    """What the page shows of a run folder, a saved agent or a saved memory."""
+    """The data of the page, from a run folder, a saved agent or a saved memory."""
     memory = only_a_memory(arguments.path)
     return _of_agent(arguments) if memory is None else _of_memory(arguments.path, memory)
 
@@ -46,36 +46,36 @@ def _of_agent(arguments: argparse.Namespace) -> "Source":
     from scrubjay.runs.launch import load_agent
     from scrubjay.web.source import Source
 
-    subject = open_subject(arguments.path, arguments, with_task=False)
-    agent, config = subject.agent, subject.config
+    loaded = open_agent(arguments.path, arguments, with_task=False)
+    agent, config = loaded.agent, loaded.config
     if not agent.memories:
         raise CommandError(
             f"{agent.name} keeps no episodic memory, so there is nothing to show; scrubjay report "
             "shows its results, scrubjay watch its episodes"
         )
     folder, shown = run_of(arguments.path, arguments.checkpoint)
-    names = [subject.name] if folder is None else _checkpoints(folder, agent.suffix)
-    shown = subject.name if folder is None else shown
+    names = [loaded.name] if folder is None else _checkpoints(folder, agent.suffix)
+    shown = loaded.name if folder is None else shown
 
     def load(name: str) -> Any:
         return agent if folder is None or name == shown else load_agent(folder, name)[0]
 
     return Source(
-        subject.name, config.task, tuple(names), names.index(shown), load,
-        _environments(subject, arguments), config.seed, config.success_key,
+        loaded.name, config.task, tuple(names), names.index(shown), load,
+        _environments(loaded, arguments), config.seed, config.success_key,
     )  # fmt: skip
 
 
-def _environments(subject: Subject, arguments: argparse.Namespace) -> Any:
-    """Makes the task's environment; says how to name the task if it is not known."""
+def _environments(loaded: LoadedAgent, arguments: argparse.Namespace) -> Any:
+    """A function that makes the task's environment; its error says how to name an unknown task."""
 
     def make_env(**more: Any) -> Any:
-        if not subject.config.task:
+        if not loaded.config.task:
             raise CommandError(
                 f"the file does not say its task; name it too: scrubjay inspect {arguments.path} "
                 "TASK --web"
             )
-        return subject.make_env(**more)
+        return loaded.make_env(**more)
 
     return make_env
 

@@ -21,12 +21,12 @@ def add_launcher(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--address",
         metavar="HOST:PORT",
-        help="of the Ray cluster, or auto; without it Ray is started on this machine",
+        help="address of the Ray cluster, or auto; without it Ray is started on this machine",
     )
 
 
 def launcher_of(arguments: argparse.Namespace) -> "Launcher":
-    """What was chosen, connected."""
+    """The chosen launcher, connected."""
     from scrubjay.runs.launchers import make_launcher
     from scrubjay.runs.ray_cluster import RayError
 
@@ -37,7 +37,7 @@ def launcher_of(arguments: argparse.Namespace) -> "Launcher":
 
 
 def transport_of(arguments: argparse.Namespace, collectors: int) -> Callable[..., Any] | None:
-    """Where the collectors of a run are; None: processes of this machine."""
+    """The transport of a run's collectors; None for processes of this machine."""
     if arguments.launcher == "local":
         if arguments.address is not None:
             raise CommandError("--address is for --launcher ray")

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 
 def columns() -> int:
-    """The width of the terminal, or what COLUMNS says; 80 in a pipe."""
+    """The width of the terminal, or the value of COLUMNS; 80 in a pipe."""
     return max(shutil.get_terminal_size((80, 24)).columns, 40)
 
 
 def print_facts(facts: Iterable[tuple[str, str]], indent: int = 2) -> None:
-    """Names and what there is to say about them, in two columns; long words stay whole."""
+    """Names and their descriptions in two columns; long words are not broken."""
     facts = list(facts)
     width = max((len(name) for name, _ in facts), default=0)
     for name, text in facts:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from scrubjay import __version__
-from scrubjay.cli.failures import message
-from scrubjay.cli.habits import unknown_command, unknown_option
+from scrubjay.cli.errors import message
+from scrubjay.cli.suggestions import unknown_command, unknown_option
 from scrubjay.envs.catalog import UnknownTaskError
 
 # name: (module in this folder, one line)
@@ -47,10 +47,10 @@ USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 
 
 class CommandError(Exception):
-    """What a user did wrong, in one line."""
+    """Wrong usage of a command; the message is one line."""
 
 
-class Layout(argparse.RawDescriptionHelpFormatter):
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Names in one column, wide enough for most of them."""
 
     def __init__(self, prog: str) -> None:
@@ -61,10 +61,10 @@ class Layout(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line what it did not understand; options are written out in full."""
+    """Reports errors in one line; options cannot be abbreviated."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=Layout, allow_abbrev=False, **settings)
+        super().__init__(formatter_class=HelpFormatter, allow_abbrev=False, **settings)
 
     @property
     def flags(self) -> list[str]:
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(command: str, given: Sequence[str] = ()) -> Parser:
-    """All commands by name; the arguments only of the one that is asked for."""
+    """All commands by name, with the arguments of the given one only."""
     listed = "\n".join(f"  {name:<10} {line}" for name, (_, line) in COMMANDS.items())
     parser = Parser(
         prog="scrubjay",

@@ -7,8 +7,8 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from scrubjay.cli.habits import nearest
 from scrubjay.cli.main import CommandError
+from scrubjay.cli.suggestions import nearest
 
 EMBEDDINGS = (
     "identity",

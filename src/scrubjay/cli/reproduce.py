@@ -58,7 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", help="a figure or table of the paper, or all")
     add("--quick", action="store_true", help="a small version in about two minutes, CEC only")
-    add("--seeds", type=int, nargs="+", metavar="N", help="how many, or which (default 5)")
+    add(
+        "--seeds",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="how many seeds, or which (default 5)",
+    )
     add("--steps", type=whole, metavar="N", help="training steps of each run (default 100000)")
     add("--jobs", type=int, metavar="N", help="processes at a time (default: one for each core)")
     add_launcher(parser)
@@ -74,19 +80,20 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
     from scrubjay.studies.reproduce import redraw, reproduce
-    from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, Budget
+    from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, StudyBudget
     from scrubjay.studies.shared.workspace import Workspace
     from scrubjay.training.run_folder import command_line
 
     refuse(unknown, arguments)
-    budget = Budget(_seeds(arguments), _steps(arguments), arguments.quick)
+    budget = StudyBudget(_seeds(arguments), _steps(arguments), arguments.quick)
     default = PAPER_METHODS[:1] if arguments.quick else PAPER_METHODS
     default = DEFAULT_AGENTS.get(arguments.name.lower(), default)
     agents = default if arguments.agents is None else [name.lower() for name in arguments.agents]
     results = Path("results")
     workspace = Workspace(
         root=arguments.runs or Path("runs") / budget.name,
-        out=arguments.out or (results if budget == Budget(budget.seeds) else results / budget.name),
+        out=arguments.out
+        or (results if budget == StudyBudget(budget.seeds) else results / budget.name),
         budget=budget,
         agents=tuple(agents),
         command=command_line(),

@@ -1,4 +1,4 @@
-"""What `scrubjay train` says at the end of a run."""
+"""The summary that `scrubjay train` prints at the end of a run."""
 
 import math
 import shlex

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.failures import one_line
-from scrubjay.cli.habits import METHOD, TASK, habitual
+from scrubjay.cli.errors import one_line
 from scrubjay.cli.launchers import add_launcher, transport_of
-from scrubjay.cli.main import INTERRUPTED, CommandError, Parser, refuse
-from scrubjay.cli.options import add_settings, owner_of, whole
-from scrubjay.cli.subjects import (
+from scrubjay.cli.loading import (
     add_env_kwargs,
     add_success_key,
     add_trust_module,
     parse_env_kwargs,
     take_task,
 )
+from scrubjay.cli.main import INTERRUPTED, CommandError, Parser, refuse
+from scrubjay.cli.options import add_settings, owner_of, whole
+from scrubjay.cli.suggestions import METHOD, TASK, from_other_tools
 from scrubjay.cli.summary import print_summary
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_env_kwargs(parser, dest="task_options", default=argparse.SUPPRESS)
     add_success_key(parser, default=argparse.SUPPRESS)
     add("--steps", type=whole, metavar="N", help="training steps (default 100000)")
-    add("--seed", type=whole, metavar="S", help="decides every random number (default 0)")
+    add("--seed", type=whole, metavar="S", help="seed of all random numbers (default 0)")
     add("--out", type=Path, metavar="RUN",
         help="run folder (default runs/TASK/METHOD-PRESET-seed-SEED); gets a number if it exists, "
         "as in RUN-2")  # fmt: skip
@@ -69,13 +69,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--collector-mode", choices=("rounds", "free"),
         help="rounds: the result depends on seed and N only (default); free: faster")  # fmt: skip
     add_launcher(parser)
-    add("--eval-freq", type=whole, metavar="N", help="steps between evaluations, 0: never (5000)")
+    add("--eval-freq", type=whole, metavar="N",
+        help="steps between evaluations, 0: never (default 5000)")  # fmt: skip
     add("--eval-episodes", type=whole, metavar="N", dest="n_eval_episodes",
         help="episodes of an evaluation (default 10)")  # fmt: skip
-    add("--log-freq", type=whole, metavar="N", help="steps between rows of progress.csv (1000)")
-    add("--checkpoint-freq", type=whole, metavar="N", help="steps between checkpoints (10000)")
+    add("--log-freq", type=whole, metavar="N",
+        help="steps between rows of progress.csv (default 1000)")  # fmt: skip
+    add("--checkpoint-freq", type=whole, metavar="N",
+        help="steps between checkpoints (default 10000)")  # fmt: skip
     add("--checkpoint-steps", type=whole, nargs="+", metavar="N",
-        help="steps whose checkpoints are kept for good")  # fmt: skip
+        help="steps at which a checkpoint is kept as step-N")  # fmt: skip
     add("--max-episode-steps", type=whole, metavar="N",
         help="end longer episodes as time-outs, for tasks without a limit")  # fmt: skip
     add("--tensorboard", action="store_true", help="write TensorBoard files into the run folder")
@@ -91,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_agent_arguments(parser: Parser, given: Sequence[str]) -> None:
-    """The settings of the agent that is named, which only its own class knows."""
+    """Add the settings of the agent's class as options."""
     from scrubjay.registry import agent_specs
 
     names = [name.lower() for name in parser.names(given)]
@@ -162,7 +165,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _outputs(arguments: argparse.Namespace, config: Mapping[str, Any]) -> list[Any]:
-    """Weights & Biases, if it is asked for; fails before anything is created."""
+    """The output to Weights & Biases, if requested; fails before anything is created."""
     if not arguments.wandb:
         return []
     from scrubjay.training.wandb_output import WandbOutput
@@ -204,7 +207,7 @@ def _resumed(folder: Path, config: "RunConfig", done: int) -> None:
 
 
 def _missing(given: Mapping[str, Any]) -> str:
-    """What to say when the method, or the task, is missing."""
+    """The message for a missing method or task."""
     agent = given.get("agent")
     if agent is None:
         return "train needs a method and a task, as in: scrubjay train cec-plus PointUMaze"
@@ -213,7 +216,7 @@ def _missing(given: Mapping[str, Any]) -> str:
 
 
 def refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Refuse words that are no arguments; settings of another method are named as such."""
+    """Refuse unknown arguments; the message names the method that has such a setting."""
     if not unknown:
         return
     option = unknown[0].partition("=")[0]
@@ -221,7 +224,7 @@ def refuse_unknown(unknown: Sequence[str], arguments: argparse.Namespace) -> Non
         if owner_of(option):
             raise CommandError(NOTHING_MORE)
         refuse(unknown, arguments)
-    if option in (*METHOD, *TASK) or habitual(option, arguments.flags):
+    if option in (*METHOD, *TASK) or from_other_tools(option, arguments.flags):
         refuse(unknown, arguments)
     if not arguments.named and "agent" in arguments:
         _spec(arguments.agent)  # without a known method there are no settings to compare with
@@ -291,7 +294,7 @@ def _default_folder(config: "RunConfig") -> Path:
 
 
 def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.Namespace) -> int:
-    """Train, and say how it ended and how to go on.
+    """Train, and print how it ended and how to continue.
 
     Args:
         train: Trains and returns the agent.

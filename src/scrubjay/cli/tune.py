@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.launchers import add_launcher, launcher_of
 from scrubjay.cli.layout import print_table, wrapped
+from scrubjay.cli.loading import add_env_kwargs, add_success_key, parse_env_kwargs, take_task
 from scrubjay.cli.main import INTERRUPTED, CommandError
 from scrubjay.cli.options import flag, whole
-from scrubjay.cli.subjects import add_env_kwargs, add_success_key, parse_env_kwargs, take_task
 from scrubjay.cli.train import add_agent_arguments as add_agent_arguments
 from scrubjay.cli.train import checked_options, refuse_unknown
 
@@ -40,17 +40,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("agent", metavar="METHOD", help="the method; with --help, its settings")
     add("task", metavar="TASK", nargs="?", help="a task, a Gymnasium id, or module:Name")
     add("--trials", type=whole, metavar="N", default=30, help="trials in total (default 30)")
-    add("--steps", type=whole, metavar="N", default=20_000, help="of each run (default 20000)")
+    add(
+        "--steps", type=whole, metavar="N", default=20_000, help="steps of each run (default 20000)"
+    )
     add("--seeds", type=whole, metavar="N", default=2, help="runs of each trial (default 2)")
     add("--tune", nargs="+", metavar="NAME", default=[],
-        help="settings to tune (default: all that have a range for it)")  # fmt: skip
+        help="settings to tune (default: all with a range for tuning)")  # fmt: skip
     add("--out", type=Path, metavar="FOLDER",
         help="folder of the study (default tune/TASK/METHOD-PRESET)")  # fmt: skip
-    add("--preset", metavar="NAME", default="", help="settings that are not tuned, by name")
-    add("--eval-freq", type=whole, metavar="N", help="steps between evaluations (a tenth of all)")
-    add("--eval-episodes", type=whole, metavar="N", default=10, help="of an evaluation (10)")
+    add("--preset", metavar="NAME", default="", help="preset for the settings that are not tuned")
+    add("--eval-freq", type=whole, metavar="N",
+        help="steps between evaluations (default: a tenth of --steps)")  # fmt: skip
+    add("--eval-episodes", type=whole, metavar="N", default=10,
+        help="episodes of an evaluation (default 10)")  # fmt: skip
     add("--max-episode-steps", type=whole, metavar="N", help="end longer episodes as time-outs")
-    add("--seed", type=whole, metavar="S", default=0, help="decides which settings are tried")
+    add("--seed", type=whole, metavar="S", default=0, help="seed of the search (default 0)")
     add("--jobs", type=whole, metavar="N",
         help="trials at a time (default 1; with ray, one for each processor)")  # fmt: skip
     add_launcher(parser)
@@ -75,7 +79,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     launcher = launcher_of(arguments)
     study = Study(config, arguments.out or _default_folder(config), arguments.line)
     print(f"{config.run.agent} on {config.run.task}: {study.folder}", file=sys.stderr)
-    progress = Progress(arguments.trials, arguments.quiet)
+    progress = TrialProgress(arguments.trials, arguments.quiet)
     try:
         if arguments.launcher == "local" and arguments.jobs in (None, 1):
             study.run(arguments.trials, progress)
@@ -93,7 +97,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 
 
 def _config(arguments: argparse.Namespace) -> "TuneConfig":
-    from scrubjay.cli.failures import one_line
+    from scrubjay.cli.errors import one_line
     from scrubjay.runs.config import RunConfig
     from scrubjay.runs.tuning import TuneConfig
 
@@ -117,7 +121,7 @@ def _default_folder(config: "TuneConfig") -> Path:
     return Path("tune") / task / f"{config.run.agent}-{config.run.preset}"
 
 
-class Progress:
+class TrialProgress:
     """How many trials are done, the best so far, the time left: a bar, or lines in a pipe.
 
     Args:
@@ -139,7 +143,7 @@ class Progress:
         self._began, self._first, self._next_line = time.monotonic(), -1, 0.0
 
     def __call__(self, study: "Study") -> None:
-        """Show how far a study is."""
+        """Show the progress of a study."""
         n_done, text = self._words(study)
         if self._live:
             self._bar.set_description_str(text, refresh=False)
@@ -191,7 +195,7 @@ def write_results(study: "Study", command: str) -> list[Path]:
 
 
 def print_results(study: "Study", paths: Sequence[Path]) -> None:
-    """The best trials, what the preset reached, and the command to go on with."""
+    """Print the best trials, the preset's result, and the command to continue with."""
     names = study.config.names
     complete = [row for row in study.rows() if row["value"] is not None]
     complete.sort(key=lambda row: -row["value"])

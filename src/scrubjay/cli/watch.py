@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.cli.evaluate import no_signal
 from scrubjay.cli.layout import print_facts
+from scrubjay.cli.loading import add_loading_arguments, open_agent, parse_env_kwargs, take_task
 from scrubjay.cli.main import CommandError, refuse
 from scrubjay.cli.options import whole
-from scrubjay.cli.subjects import add_subject, open_subject, parse_env_kwargs, take_task
 
 if TYPE_CHECKING:
     import gymnasium
@@ -29,25 +29,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `scrubjay watch`."""
     parser.epilog = EPILOG
     add = parser.add_argument
-    add("subject", metavar="TASK|RUN|FILE",
+    add("target", metavar="TASK|RUN|FILE",
         help="a task (with --random), a run folder or a saved agent")  # fmt: skip
     add("task", nargs="?", metavar="TASK", help="the task of the run or file (default: the run's)")
     add("--random", action="store_true", help="uniform actions instead of a trained agent")
     add("--out", type=Path, metavar="FILE", help="a .gif or .mp4 (default: a .gif named after it)")
     add("--episodes", type=whole, metavar="N", default=1, help="episodes (default 1)")
     add("--seed", type=whole, metavar="S", default=0,
-        help="of start states and random actions (default 0)")  # fmt: skip
-    add("--max-frames", type=whole, metavar="N", help="frames at most (default: whole episodes)")
-    add_subject(parser)
+        help="seed of start states and random actions (default 0)")  # fmt: skip
+    add("--max-frames", type=whole, metavar="N", help="most frames to write (default: all)")
+    add_loading_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
-    """Film a policy, and say what the film shows."""
+    """Write a video of a policy, and describe its content."""
     from scrubjay.envs.recording import record
     from scrubjay.training.records import success_of
 
     refuse(take_task(arguments, unknown), arguments)
-    env, policy, name, success_key = _subject(arguments)
+    env, policy, name, success_key = _environment_and_policy(arguments)
     film = record(
         env,
         policy,
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
 def _lines(
     film: "Recording", arguments: argparse.Namespace, success_key: str | None
 ) -> list[tuple[str, str]]:
-    """Each episode in a line, and how to see more of one that was cut."""
+    """A line for each episode, and a hint if one was cut."""
     words = {True: "success", False: "no success", None: "no success signal"}
     episodes = zip(film.lengths, film.returns, film.successes, strict=True)
     lines = [
@@ -88,26 +88,26 @@ def _lines(
     return lines
 
 
-def _subject(
+def _environment_and_policy(
     arguments: argparse.Namespace,
 ) -> "tuple[gymnasium.Env[Any, Any], Policy | None, str, str | None]":
     """The environment, the policy, a name for the film, and the key of its success."""
-    path = Path(arguments.subject)
+    path = Path(arguments.target)
     if arguments.random:
         return _random(arguments)
     if not path.exists():
         raise CommandError(
-            f"{arguments.subject} is neither a run folder nor a file; for a task without an agent "
+            f"{arguments.target} is neither a run folder nor a file; for a task without an agent "
             "add --random"
         )
-    subject = open_subject(path, arguments)
-    env = _drawing(subject.make_env, subject.config.task)
-    agent = subject.agent
+    loaded = open_agent(path, arguments)
+    env = _drawing(loaded.make_env, loaded.config.task)
+    agent = loaded.agent
     return (
         env,
         lambda observation: agent.predict(observation, deterministic=True)[0],
-        subject.name,
-        subject.config.success_key,
+        loaded.name,
+        loaded.config.success_key,
     )
 
 
@@ -119,20 +119,20 @@ def _random(
     if arguments.task:
         raise CommandError(f"expected one task with --random, got {arguments.task!r} too")
     options = parse_env_kwargs(arguments.env_kwargs)
-    config = RunConfig("cec", arguments.subject, task_options=options)
+    config = RunConfig("cec", arguments.target, task_options=options)
     name = config.task.rpartition(":")[2].rpartition("/")[2]
     return _drawing(config.make_env, config.task), None, name, arguments.success_key
 
 
 def _drawing(make_env: Any, task: str) -> "gymnasium.Env[Any, Any]":
-    """The environment with pictures, or an error that says what it lacks."""
+    """The environment with pictures; raises an error if it cannot draw."""
     try:
         env: gymnasium.Env[Any, Any] = make_env(render_mode="rgb_array")
     except TypeError as error:
         if "render_mode" not in str(error):
             raise
         raise CommandError(
-            f"{task} does not take render_mode: to be watched, it needs an argument render_mode "
+            f"{task} does not take render_mode: watch needs an environment with that argument "
             'and a render() that returns a picture; "scrubjay evaluate" works without'
         ) from error
     modes = env.metadata.get("render_modes", [])

@@ -9,13 +9,14 @@ for _module in ("torch", "stable_baselines3", "sb3_contrib"):
     require(_module, "deep")
 
 from scrubjay.deep.base import DeepAgent  # noqa: E402
-from scrubjay.deep.contrib import TQC, CrossQ  # noqa: E402
+from scrubjay.deep.crossq import CrossQ  # noqa: E402
 from scrubjay.deep.dqn import DQN  # noqa: E402
 from scrubjay.deep.emac import EMAC, EMACAgent  # noqa: E402
 from scrubjay.deep.episodes import NumberedEpisodes  # noqa: E402
 from scrubjay.deep.pair_memory import PairMemory  # noqa: E402
 from scrubjay.deep.replay import EpisodicReplayBuffer  # noqa: E402
 from scrubjay.deep.sac import SAC  # noqa: E402
+from scrubjay.deep.tqc import TQC  # noqa: E402
 from scrubjay.deep.values import state_values  # noqa: E402
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Methods that train networks, in the shape of the others: one run folder, one evaluation.
+"""The base class of methods that train networks, with the same run folder and evaluation.
 
 Stable-Baselines3 keeps its loop; a callback in it reports to a `Session`. What is due at a step
 happens right after that step's gradient update. A killed run of such a method starts again from the
@@ -22,21 +22,21 @@ from stable_baselines3.common.logger import Logger as ModelLogger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from scrubjay.agents.actions import methods_for
-from scrubjay.agents.habits import chosen_seed, with_conveniences
+from scrubjay.agents.sb3_compat import chosen_seed, with_conveniences
 from scrubjay.agents.settings import settings_of
 from scrubjay.deep.episodes import FINISHED, NumberedEpisodes
 from scrubjay.memory import EpisodicMemory
 from scrubjay.training import Callback, EpisodeRecord, Logger, Plan, RunFolder, Session
-from scrubjay.training.callbacks import attended, goes_on
+from scrubjay.training.callbacks import attached, should_continue
 from scrubjay.training.env_view import describe_env
 from scrubjay.training.environments import EpisodeLimit
 from scrubjay.training.files import replacing
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.logger import open_outputs
-from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.records import SuccessReader
 from scrubjay.training.session import NEVER
+from scrubjay.training.setup import Budget, open_evaluator, open_folder
 from scrubjay.training.vec_env import VecEnv
 
 LOSSES = (
@@ -68,9 +68,9 @@ class DeepAgent(ABC):
     action_kinds: ClassVar[tuple[str, ...]] = ("Box",)
     """The kinds of action spaces in which it can act."""
     conveniences: ClassVar[tuple[str, ...]] = ("verbose", "tensorboard_log")
-    """Arguments of every constructor that are no settings."""
+    """Arguments of every constructor that are not settings."""
     hints: ClassVar[Mapping[str, str]] = {}
-    """What to write in place of arguments that it does not have."""
+    """What to use instead of arguments that it does not have."""
     seed: int
     verbose: int = 0
     tensorboard_log: str | PathLike[str] | None = None
@@ -126,7 +126,7 @@ class DeepAgent(ABC):
         return {}
 
     def set_random_seed(self, seed: int | None = None) -> None:
-        """Not for networks, whose weights are drawn when the model is made.
+        """Refused: the weights of networks are drawn when the model is made.
 
         Args:
             seed: None changes nothing.
@@ -225,7 +225,7 @@ class DeepAgent(ABC):
             n_eval_episodes: Episodes of an evaluation.
             log_freq: Steps between rows of the log.
             checkpoint_freq: Steps between checkpoints in the run folder.
-            checkpoint_steps: Steps whose checkpoints are kept for good.
+            checkpoint_steps: Steps whose checkpoints are kept permanently.
             tensorboard: Whether to write TensorBoard's files into the run folder.
             max_episode_steps: Where longer episodes are ended as time-outs.
             success_key: The entry of `info` that says whether an episode was solved; by default
@@ -259,7 +259,7 @@ class DeepAgent(ABC):
         folder = open_folder(
             run_folder, self, env, budget, plan, evaluator, max_episode_steps, success_key
         )
-        with one_thread(), InterruptGuard() as guard, attended(callback, self, evaluator):
+        with one_thread(), InterruptGuard() as guard, attached(callback, self, evaluator):
             session = Session(
                 self, plan, folder=folder, evaluator=evaluator,
                 progress=open_progress(progress_bar, budget.total, 0, budget.unit),
@@ -322,7 +322,7 @@ class DeepAgent(ABC):
         )
 
     def config(self) -> dict[str, Any]:
-        """All settings, as JSON: what makes the agent again.
+        """All settings as JSON, from which the agent can be made again.
 
         Returns:
             The settings by name.
@@ -361,7 +361,7 @@ class DeepAgent(ABC):
         path: str | PathLike[str],
         training: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> None:
-        """Write Stable-Baselines3's own zip, whole or not at all; what a resume needs is not kept.
+        """Write Stable-Baselines3's own zip atomically; it does not contain the replay buffer.
 
         Args:
             path: The file; without a suffix .zip is added.
@@ -409,7 +409,7 @@ class DeepAgent(ABC):
 
     @classmethod
     def without_buffer(cls) -> dict[str, Any] | None:
-        """What `load` puts in the place of a replay buffer that needs an environment.
+        """Replacements in `load` for a replay buffer that requires an environment.
 
         Returns:
             Stable-Baselines3's `custom_objects`, or None.
@@ -432,6 +432,17 @@ def policy_for(env: gymnasium.Env[Any, Any]) -> str:
     return "MultiInputPolicy" if has_parts else "MlpPolicy"
 
 
+def choose_preset(presets: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """The preset of that name, of those that are the same for all tasks.
+
+    Raises:
+        ValueError: If there is no such preset.
+    """
+    if name not in presets:
+        raise ValueError(f"expected one of the presets {', '.join(presets)}, got {name!r}")
+    return dict(presets[name])
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch use one thread within the block."""
@@ -452,11 +463,11 @@ def _callbacks(callback: Any) -> list[BaseCallback]:
     if hasattr(callback, "on_step"):
         return [callback]
     # as in the other agents' training, a function stops it by False, not by None
-    return [ConvertCallback(lambda locals_, globals_: goes_on(callback(locals_, globals_)))]
+    return [ConvertCallback(lambda locals_, globals_: should_continue(callback(locals_, globals_)))]
 
 
 class Forward(KVWriter):
-    """Sends what callbacks record in the model's logger to that of the agent."""
+    """Sends records of callbacks from the model's logger to the agent's logger."""
 
     def __init__(self, logger: Logger) -> None:
         self._logger = logger
@@ -477,7 +488,7 @@ class Forward(KVWriter):
 
 
 class Reporter(BaseCallback):
-    """Tells the session what happens in Stable-Baselines3's loop, after each gradient step."""
+    """Reports the progress of Stable-Baselines3's loop to the session, after each gradient step."""
 
     def __init__(
         self, session: Session, agent: DeepAgent, budget: Budget, guard: InterruptGuard

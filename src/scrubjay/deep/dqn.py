@@ -19,6 +19,13 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from scrubjay.agents.settings import Range
 from scrubjay.deep.base import DeepAgent, policy_for
 from scrubjay.deep.episodes import NumberedEpisodes
+from scrubjay.deep.hyperparameters import (
+    BatchSize,
+    BufferSize,
+    Discount,
+    LearningRate,
+    LearningStarts,
+)
 
 SMALLEST_SCREEN = 36  # the smallest image that the network of Stable-Baselines3's CnnPolicy takes
 
@@ -79,11 +86,11 @@ class DQN(DeepAgent):
         self,
         env: gymnasium.Env[Any, Any] | str,
         *,
-        batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 32,
-        learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 1e-4,
-        gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
-        buffer_size: Annotated[int, Range(1)] = 1_000_000,
-        learning_starts: Annotated[int, Range(0)] = 100,
+        batch_size: BatchSize = 32,
+        learning_rate: LearningRate = 1e-4,
+        gamma: Discount = 0.99,
+        buffer_size: BufferSize = 1_000_000,
+        learning_starts: LearningStarts = 100,
         train_freq: Annotated[int, Range(1)] = 4,
         target_update_interval: Annotated[int, Range(1)] = 10_000,
         exploration_fraction: Annotated[float, Range(0, 1)] = 0.1,

@@ -18,6 +18,14 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from scrubjay.agents.settings import Range
 from scrubjay.deep.base import DeepAgent, policy_for
 from scrubjay.deep.episodes import NumberedEpisodes
+from scrubjay.deep.hyperparameters import (
+    BatchSize,
+    BufferSize,
+    Discount,
+    LearningRate,
+    LearningStarts,
+    TargetUpdateRate,
+)
 from scrubjay.deep.pair_memory import PairMemory
 from scrubjay.deep.replay import DictEpisodicReplayBuffer, EpisodicReplayBuffer
 from scrubjay.memory import EpisodicMemory
@@ -129,7 +137,7 @@ class EMAC(DDPG):
 
     @property
     def memory(self) -> PairMemory:
-        """What is remembered: saved and loaded with the networks."""
+        """The memory, which is saved and loaded with the networks."""
         return self.episodes.memory
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
@@ -168,7 +176,7 @@ class EMAC(DDPG):
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
 
     def _value(self, observation: Any) -> float:
-        """What the target networks expect from here on."""
+        """The value of a state according to the target networks."""
         state, _ = self.policy.obs_to_tensor(observation)
         with torch.no_grad():
             return float(self.critic_target(state, self.actor_target(state))[0].item())
@@ -219,12 +227,12 @@ class EMACAgent(DeepAgent):
         key_dim: Annotated[int, Range(1, tune=(2, 16))] = 4,
         timeouts: Literal["terminal", "bootstrap"] = "terminal",
         noise_std: Annotated[float, Range(0, tune=(0.01, 0.5), log=True)] = 0.1,
-        batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
-        learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 1e-3,
-        gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
-        tau: Annotated[float, Range(0, 1, above=True, tune=(0.001, 0.05), log=True)] = 0.005,
-        buffer_size: Annotated[int, Range(1)] = 1_000_000,
-        learning_starts: Annotated[int, Range(0)] = 1000,
+        batch_size: BatchSize = 256,
+        learning_rate: LearningRate = 1e-3,
+        gamma: Discount = 0.99,
+        tau: TargetUpdateRate = 0.005,
+        buffer_size: BufferSize = 1_000_000,
+        learning_starts: LearningStarts = 1000,
         policy_kwargs: dict[str, Any] | None = None,
         device: str = "cpu",
         seed: int | None = None,

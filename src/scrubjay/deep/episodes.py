@@ -1,4 +1,4 @@
-"""Episodes that start from their own seeds and are written down as everywhere else."""
+"""Episodes with seeds and records like those of memory agents."""
 
 from typing import Any
 

@@ -86,7 +86,7 @@ class PairMemory:
         }
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:  # noqa: ARG002
-        """Take over what `state_dict` returned.
+        """Restore the state that `state_dict` returned.
 
         Args:
             state: Tensors and settings by name.

@@ -28,7 +28,7 @@ TIMEOUTS = ("terminal", "bootstrap")
 
 
 class Transition(NamedTuple):
-    """What Stable-Baselines3 adds to a buffer after each step."""
+    """The transition that Stable-Baselines3 adds to a buffer after each step."""
 
     obs: Any
     next_obs: Any
@@ -39,7 +39,7 @@ class Transition(NamedTuple):
 
 
 class EpisodicReplayBuffer(ReplayBuffer):
-    """A replay buffer for one environment that takes whole episodes and knows their returns.
+    """A replay buffer for one environment that stores whole episodes with their returns.
 
     Args:
         buffer_size: Transitions that it holds.
@@ -130,7 +130,7 @@ class EpisodicReplayBuffer(ReplayBuffer):
             self._store_episode()
 
     def drop_open_episode(self) -> None:
-        """Forget the steps of an episode that will not be finished."""
+        """Drop the steps of an episode that will not be finished."""
         self._open.clear()
 
     def _store_episode(self) -> None:
@@ -193,7 +193,7 @@ class EpisodicReplayBuffer(ReplayBuffer):
         return np.asarray(np.searchsorted(self._cumulative, points, side="right"), dtype=np.int64)
 
     def _with_memory(self, batch: Any) -> Any:
-        """The batch with the mixed target of this file's first page."""
+        """The batch with the mixed target that is described at the top of this file."""
         if self.alpha == 0:
             return batch
         columns = (*self._parts(batch.observations), batch.actions)
@@ -211,7 +211,7 @@ class DictEpisodicReplayBuffer(EpisodicReplayBuffer, DictReplayBuffer):
 
 
 def priorities(returns: Matrix, beta: float) -> Matrix:
-    """(q - min(0, min q))^beta; equal ones where that leaves nothing to draw from."""
+    """(q - min(0, min q))^beta; equal ones if all of these are 0."""
     weights = (returns - min(0.0, float(returns.min()))) ** beta
     return np.asarray(weights if weights.any() else np.ones_like(weights), dtype=np.float64)
 

@@ -7,16 +7,23 @@ fairer where rewards are sparse; and "her", defaults with hindsight, for tasks w
 """
 
 from os import PathLike
-from typing import Annotated, Any
+from typing import Any
 
 import gymnasium
 from stable_baselines3 import SAC as Model  # noqa: N811
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from scrubjay.agents.settings import Range
 from scrubjay.deep.base import DeepAgent, policy_for
 from scrubjay.deep.episodes import NumberedEpisodes
+from scrubjay.deep.hyperparameters import (
+    BatchSize,
+    BufferSize,
+    Discount,
+    LearningRate,
+    LearningStarts,
+    TargetUpdateRate,
+)
 
 GOALS = {"observation", "achieved_goal", "desired_goal"}
 
@@ -48,12 +55,12 @@ class SAC(DeepAgent):
         self,
         env: gymnasium.Env[Any, Any] | str,
         *,
-        batch_size: Annotated[int, Range(1, tune=(16, 512), log=True)] = 256,
-        learning_rate: Annotated[float, Range(0, above=True, tune=(1e-5, 1e-2), log=True)] = 3e-4,
-        gamma: Annotated[float, Range(0, 1, tune=(0.9, 0.999))] = 0.99,
-        tau: Annotated[float, Range(0, 1, above=True, tune=(0.001, 0.05), log=True)] = 0.005,
-        buffer_size: Annotated[int, Range(1)] = 1_000_000,
-        learning_starts: Annotated[int, Range(0)] = 100,
+        batch_size: BatchSize = 256,
+        learning_rate: LearningRate = 3e-4,
+        gamma: Discount = 0.99,
+        tau: TargetUpdateRate = 0.005,
+        buffer_size: BufferSize = 1_000_000,
+        learning_starts: LearningStarts = 100,
         ent_coef: float | str = "auto",
         hindsight: bool = False,
         policy_kwargs: dict[str, Any] | None = None,
@@ -91,12 +98,12 @@ class SAC(DeepAgent):
 # ---------------------------------------------------------------- settings by task
 
 # Beside the authors' settings: what differs from Stable-Baselines3's defaults.
-BESIDE_PAPER: dict[str, dict[str, Any]] = {
+OTHER_PRESETS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "small-entropy": {"ent_coef": "auto_0.01"},
     "her": {"hindsight": True},
 }
-PRESETS = ("paper", *BESIDE_PAPER)
+PRESETS = ("paper", *OTHER_PRESETS)
 
 # Batch size and learning rate that the paper's authors gave to SAC.
 AUTHORS = {
@@ -125,8 +132,8 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     """
     if name not in PRESETS:
         raise ValueError(f"expected one of the presets {', '.join(PRESETS)}, got {name!r}")
-    if name in BESIDE_PAPER:
-        return dict(BESIDE_PAPER[name])
+    if name in OTHER_PRESETS:
+        return dict(OTHER_PRESETS[name])
     known = task.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
     if known not in AUTHORS:
         raise ValueError(

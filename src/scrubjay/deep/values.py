@@ -1,4 +1,4 @@
-"""What a trained model expects of states."""
+"""The state values of a trained model."""
 
 from typing import Any
 

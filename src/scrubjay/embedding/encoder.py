@@ -103,7 +103,7 @@ class LearnedEncoder(Embedding):
     dynamics), and to tell the next observation from others (temporal contrast).
 
     Large images are grey and resized first; small ones, such as MinAtar's grids, are used as they
-    are. It reads the observation itself and is no part of a `Chain`. Only methods that call two
+    are. It reads the observation itself and cannot be part of a `Chain`. Only methods that call two
     states the same if their keys are equal can use it (`MFEC`): after the training distances mean
     something else.
 

@@ -29,7 +29,7 @@ class Flattener:
         size: Length of the vectors.
         bounds: Their lowest and highest numbers.
         reach: How far a neighbour may be, in distance thresholds: 1 if observations are only
-            categories, as another category says nothing about this one.
+            categories, as other categories are not similar.
     """
 
     def __init__(self, space: gymnasium.Space[Any], keys: tuple[str, ...] | None = None) -> None:
@@ -51,7 +51,7 @@ class Flattener:
 
     reach = math.inf
     picture_type: np.dtype[Any] | None
-    """The type of a vector that suffices for `picture`; None if observations are no images."""
+    """The type of a vector that suffices for `picture`; None if observations are not images."""
 
     def picture(self, vector: npt.NDArray[Any]) -> Image:
         """Turn the vector of an observation, which is an image, into a picture."""

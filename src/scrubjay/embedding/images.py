@@ -20,13 +20,13 @@ from scrubjay.pixels import LUMINANCE, Bands, averages, cosines, reduce_frames, 
 
 AXES = "NHWC"  # frames, height, width, colors
 COLORS = (1, 3)  # grey, or red, green and blue
-MOST_FRAMES = 8  # an axis of at most this length may be a stack of frames
+MAX_FRAMES = 8  # an axis of at most this length may be a stack of frames
 
 KERNEL_TYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 
 def find_layout(shape: tuple[int, ...], layout: str | None) -> str:
-    """Say what each axis of an image is, one letter each: N frames, H height, W width, C colors.
+    """Find what each axis of an image is, one letter each: N frames, H height, W width, C colors.
 
     Args:
         shape: The shape of the image.
@@ -58,8 +58,8 @@ def _fits(shape: tuple[int, ...], axes: str, certain: bool) -> bool:
     length = dict(zip(axes, shape, strict=True))
     if set(length) - set(AXES) or length.get("C", 1) not in COLORS:
         return False
-    least = MOST_FRAMES + 1 if certain and len(axes) > 2 else 1
-    few = not certain or length.get("N", 1) <= MOST_FRAMES
+    least = MAX_FRAMES + 1 if certain and len(axes) > 2 else 1
+    few = not certain or length.get("N", 1) <= MAX_FRAMES
     return few and min(length["H"], length["W"]) >= least
 
 

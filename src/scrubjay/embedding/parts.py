@@ -16,7 +16,7 @@ from gymnasium import spaces
 Vector = npt.NDArray[np.float64]
 Place = str | tuple[str | int, ...]
 
-MOST_CATEGORIES = 4096
+MAX_CATEGORIES = 4096
 KINDS = "Box, Discrete, MultiDiscrete and MultiBinary, or Dict and Tuple of them"
 
 
@@ -127,9 +127,9 @@ def _entries(space: Any) -> Iterator[tuple[str | int, gymnasium.Space[Any]]]:
 def _size(space: gymnasium.Space[Any]) -> int:
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         size = int(categories(space)[0].sum())
-        if size > MOST_CATEGORIES:
+        if size > MAX_CATEGORIES:
             raise TypeError(
-                f"expected at most {MOST_CATEGORIES:,} categories, each of which is a number of "
+                f"expected at most {MAX_CATEGORIES:,} categories, each of which is a number of "
                 f"the key, got {space}; return what distinguishes them as a Box, for example by "
                 "gymnasium.wrappers.TransformObservation"
             )

@@ -1,4 +1,4 @@
-"""Observations as pictures for people: what an image embedding has seen, in 8 bits."""
+"""Observations as pictures for users, in 8 bits."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 Image = npt.NDArray[np.uint8]
 
-# one for each channel that is no color, as far as there are so many
+# one for each channel that is not a color
 CHANNEL_COLORS = np.array(
     [
         *((86, 180, 233), (240, 228, 66), (230, 159, 0), (0, 158, 115), (213, 94, 0)),

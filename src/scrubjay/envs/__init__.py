@@ -71,7 +71,7 @@ for _name, (_entry_point, _game, _max_episode_steps) in _GAMES.items():
 
 
 def __getattr__(name: str) -> Any:
-    """`PointMaze`, for mazes of one's own, is imported when it is asked for: it needs MuJoCo."""
+    """Import `PointMaze`, for custom mazes, when it is first used: it needs MuJoCo."""
     if name == "PointMaze":
         from scrubjay.envs.point_maze import PointMaze
 

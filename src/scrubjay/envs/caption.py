@@ -18,7 +18,7 @@ MUTED: Color = (150, 158, 168)
 
 
 class Moment(NamedTuple):
-    """Where an episode is.
+    """The current moment of an episode.
 
     Attributes:
         episode: Its number, from 1, or 0 to leave it out.

@@ -1,4 +1,4 @@
-"""The tasks by name, with what a person wants to know of them."""
+"""The tasks by name, with a short description of each."""
 
 import difflib
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ TASKS = (
     Task("GrowingTree", "GrowingTree", "1 at height 1 ± 0.1",
          "grow a tree to its target height; the paper's toy example", extra=""),
     Task("SparseMountainCar", "MountainCarContinuous", "100 at the flag",
-         "drive a weak car up a hill, paid only at the top", extra=""),
+         "drive a weak car up a hill; a reward only at the top", extra=""),
     Task("PointUMaze", "PointUMaze", "1 at the goal",
-         "a point robot around the bend of a U-shaped corridor"),
+         "a point robot in a U-shaped corridor"),
     Task("Point4Rooms", "Point4Rooms", "1 at the goal, 0.5 before it",
-         "four rooms; two nearer goals pay half and end the episode"),
+         "four rooms; two nearer goals give half the reward and end the episode"),
     Task("Point4RoomsOneGoal", "Point4Rooms-v1", "1 at the goal",
          "four rooms with the far goal only"),
     Task("SafexpPointGoal", "Safexp-PointGoal", "1 at the goal",
@@ -47,7 +47,7 @@ TASKS = (
          "SparseMountainCar with extra sensors that measure nothing", extra=""),
     Task("StickyPointUMaze", "", "1 at the goal",
          "PointUMaze in which an action is sometimes repeated"),
-    Task("RandomStartPointUMaze", "", "1 at the goal", "PointUMaze from anywhere"),
+    Task("RandomStartPointUMaze", "", "1 at the goal", "PointUMaze with random starts"),
     Task("PointCorridor", "", "1 at the goal", "a straight corridor, 30 cells long"),
     Task("PointTMaze", "", "1 at the goal", "a T maze, 30 cells deep"),
     Task("SparseReacher", "", "1 within 2 cm of the target", "Reacher-v5 with a sparse reward"),

@@ -46,6 +46,8 @@ class FourRoomsGrid(gymnasium.Env[npt.NDArray[np.float32], np.int64]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012
+    # index and factor: x is 12 times the second number, y is minus 12 times the first one
+    position_in_observation = ((1, SIZE - 1.0), (0, 1.0 - SIZE))
 
     def __init__(
         self, random_start: bool = False, slip: float = 0.0, render_mode: str | None = None
@@ -79,6 +81,21 @@ class FourRoomsGrid(gymnasium.Env[npt.NDArray[np.float32], np.int64]):
             self._cell = cell
         success = self._cell == GOAL
         return self._observation(), float(success), success, False, {"is_success": success}
+
+    @property
+    def position(self) -> tuple[float, float]:
+        """Column and minus row, so that y grows upwards as in the picture."""
+        return float(self._cell[1]), -float(self._cell[0])
+
+    @property
+    def outline(self) -> list[list[float]]:
+        """The sides of walls next to free cells, as [x1, y1, x2, y2]: for drawings."""
+        return [
+            [j + (dj - di) / 2, -i - (di - dj) / 2, j + (dj + di) / 2, -i - (di + dj) / 2]
+            for i, j in FREE
+            for di, dj in MOVES
+            if MAP[i + di][j + dj] == "#"
+        ]
 
     def _observation(self) -> npt.NDArray[np.float32]:
         return np.array(self._cell, np.float32) / np.float32(SIZE - 1)

@@ -16,7 +16,7 @@ def corridor_map(depth: int) -> list[str]:
 
 
 def t_maze_map(depth: int, arm: int) -> list[str]:
-    """A T whose goal is at the end of one arm, `depth` cells of way from the start."""
+    """A T whose goal is at the end of one arm, `depth` cells from the start."""
     stem = depth - arm
     wall, side = "#" * (stem + 3), "#" * (stem + 1)
     upper = [f"{side}G#", *[f"{side} #"] * (arm - 1)]

@@ -18,7 +18,7 @@ Image = npt.NDArray[np.uint8]
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 PIXELS = 32  # of a cell in a picture
 BACKGROUND = (20, 24, 33)
-# one for each channel, as far as a game has so many
+# one for each channel of a game
 COLORS = (
     *((86, 180, 233), (240, 228, 66), (230, 159, 0), (0, 158, 115), (213, 94, 0)),
     *((204, 121, 167), (160, 160, 160), (0, 114, 178), (255, 255, 255), (150, 90, 40)),

@@ -1,4 +1,4 @@
-"""What all tasks in MuJoCo share: model, start state, actions, copies and pictures."""
+"""The base class of tasks in MuJoCo: model, start state, actions, copies and pictures."""
 
 import copy
 from functools import lru_cache

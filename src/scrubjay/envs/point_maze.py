@@ -1,4 +1,4 @@
-"""A point robot in mazes, paid at its goals: PointUMaze, Point4Rooms and any map of one's own.
+"""A point robot in mazes, paid at its goals: PointUMaze, Point4Rooms and custom maps.
 
 After mujoco-maze (Apache-2.0), with which the paper's figures were made; rewritten for MuJoCo 3.
 The robot turns and jumps by its action, MuJoCo then moves it by the velocity that it has from
@@ -89,7 +89,7 @@ class PointMaze(MujocoTask):
 
     @property
     def position(self) -> tuple[float, float]:
-        """Where the robot is: for drawings of its way."""
+        """The position of the robot, for drawings of its path."""
         return float(self.data.qpos[0]), float(self.data.qpos[1])
 
     @property

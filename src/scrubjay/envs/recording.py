@@ -1,4 +1,4 @@
-"""Films of a policy in a task, as GIF or MP4."""
+"""Videos of a policy in a task, as GIF or MP4."""
 
 import math
 import os
@@ -24,7 +24,7 @@ MAX_STEPS = 10_000  # of an episode that nothing else ends
 
 
 class Recording(NamedTuple):
-    """What a film shows.
+    """The contents of a video.
 
     Attributes:
         path: Its file.
@@ -65,7 +65,7 @@ def record(
     success_of: SuccessOf = default_success,
     progress: bool = False,
 ) -> Recording:
-    """Film a policy.
+    """Record a video of a policy.
 
     The film runs at the speed of the task, with frames left out so that no more than
     `max_frame_rate` pass in a second. It appears under its name only when it is complete.
@@ -98,7 +98,7 @@ def record(
     with _filmable(environment) as env:
         rate = float(env.metadata.get("render_fps") or 30)
         stride = max(1, math.ceil(rate / max_frame_rate))
-        film = _Film(env, policy, stride, max_frames, success_of)
+        film = _Frames(env, policy, stride, max_frames, success_of)
         film.n_held = round(hold * rate / stride)
         film.captions = Captions() if caption else None
         frames = film.run(episodes, seed)
@@ -108,7 +108,7 @@ def record(
     return Recording(path, film.n_frames, film.returns, film.lengths, film.successes, film.cut_at)
 
 
-class _Film:
+class _Frames:
     """Plays episodes, hands out their frames one by one, and keeps count."""
 
     captions: Captions | None = None
@@ -134,7 +134,7 @@ class _Film:
         self.cut_at = 0
 
     def run(self, episodes: int, seed: int | None) -> Iterator[Frame]:
-        """The frames of so many episodes, or of as many as fit."""
+        """The frames of that many episodes, or of as many as fit."""
         self._env.action_space.seed(seed)
         for episode in range(episodes):
             number = episode + 1 if episodes > 1 else 0

@@ -28,7 +28,7 @@ INSTALL_GL = (
 
 
 class RenderingError(RuntimeError):
-    """Nothing can be drawn on this machine; the message says what to install."""
+    """Rendering is not possible on this machine; the message says what to install."""
 
 
 def has_display() -> bool:
@@ -39,7 +39,7 @@ def has_display() -> bool:
 
 
 def has_egl_device() -> bool:
-    """Does EGL work? Asked before MuJoCo's EGL module binds PyOpenGL to EGL for good."""
+    """Whether EGL works; checked before MuJoCo's EGL module binds PyOpenGL to EGL permanently."""
     try:
         egl = ctypes.CDLL("libEGL.so.1")
     except OSError:

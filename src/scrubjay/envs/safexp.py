@@ -174,7 +174,7 @@ class SafexpGoal(MujocoTask):
 
     @property
     def position(self) -> tuple[float, float]:
-        """Where the robot is: for drawings of its way."""
+        """The position of the robot, for drawings of its path."""
         return float(self._position[0]), float(self._position[1])
 
     @property

@@ -129,7 +129,7 @@ _WALL = """
 
 @dataclass(frozen=True)
 class Robot:
-    """What differs between the robots; `footprint` is the radius of the robot seen from above."""
+    """The differences between the robots; `footprint` is the radius seen from above."""
 
     name: str
     options: str
@@ -163,7 +163,7 @@ def world(robot: Robot, walls: Sequence[Spot], goal: Spot, start: Placement) -> 
 
 
 def _overview(spots: Sequence[Spot]) -> Placement:
-    """Where to stand, south of the middle and high above it, to see all these spots."""
+    """A camera position south of the middle from which all these points are visible."""
     xs, ys = zip(*spots, strict=True)
     width = max(xs) - min(xs) + 2 * WALL_HALF_SIZE
     depth = max(ys) - min(ys) + 2 * WALL_HALF_SIZE

@@ -15,7 +15,7 @@ from scrubjay.analysis.curves import (
     tidy_rows,
 )
 from scrubjay.analysis.results import Row
-from scrubjay.analysis.statistics import FEWEST_RUNS
+from scrubjay.analysis.statistics import MIN_RUNS
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.style import TITLE_SIZE, colours_of, in_order
@@ -138,10 +138,10 @@ def caption(curves: Sequence[Curve], band: str = "standard error") -> str:
     metrics = dict.fromkeys(_WORDS[curve.metric] for curve in curves if curve.metric in _WORDS)
     what = " or ".join(metrics).capitalize()
     parts = [f"{what} of greedy episodes against training steps."] if metrics else []
-    if any(len(curve.seeds) >= FEWEST_RUNS for curve in curves):
+    if any(len(curve.seeds) >= MIN_RUNS for curve in curves):
         parts.append(_BAND_WORDS[band])
     parts.append(_seed_sentence(curves))
-    if any(len(curve.seeds) < FEWEST_RUNS for curve in curves):
+    if any(len(curve.seeds) < MIN_RUNS for curve in curves):
         parts.append("Fewer than three seeds give no mean and no band: the runs alone are drawn.")
     if _some_coincide(curves, band):
         parts.append("Dashed: a line that coincides with another.")
@@ -150,7 +150,7 @@ def caption(curves: Sequence[Curve], band: str = "standard error") -> str:
 
 
 def seed_counts(counts: Mapping[str, int]) -> str:
-    """A sentence that says how many seeds each method has.
+    """A sentence with the number of seeds of each method.
 
     >>> seed_counts({"CEC": 5, "SAC": 3})
     'Seeds: CEC 5; SAC 3.'

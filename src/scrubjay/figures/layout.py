@@ -1,4 +1,4 @@
-"""Empty figures in the house style, their legends and captions.
+"""Empty figures in the package's style, their legends and captions.
 
 Only matplotlib's objects are used: no pyplot, no display, and a caller's own settings stay as they
 are. Figures are as wide as a page of documentation (about 800 pixels there), so that their text is

@@ -10,7 +10,7 @@ from scrubjay.analysis.memories import MemoryView
 from scrubjay.analysis.reading import Array
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top
-FEWEST_CELLS, MOST_CELLS = 30, 84
+MIN_CELLS, MAX_CELLS = 30, 84
 # From violet to yellow, even steps of lightness: readable in grey and by the colour-blind. The
 # darkest violet of viridis is left out, which would not be seen on a dark page.
 SCALE = np.array(
@@ -25,7 +25,7 @@ def best_values(view: MemoryView) -> tuple[Array, Box]:
     """The best value in each cell of a grid (empty cells: -inf), from the top, and its limits."""
     box = limits(view.x, view.y)
     # Few rows are drawn as larger spots, so that they are seen at all.
-    cells = int(np.clip(1.5 * len(view.values) ** 0.5, FEWEST_CELLS, MOST_CELLS))
+    cells = int(np.clip(1.5 * len(view.values) ** 0.5, MIN_CELLS, MAX_CELLS))
     columns = _cell(view.x, box[0], box[1], cells)
     rows = cells - 1 - _cell(view.y, box[2], box[3], cells)
     best = np.full((cells, cells), -np.inf)
@@ -44,7 +44,7 @@ def coloured(best: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
 
 
 def contact_sheet(pictures: npt.NDArray[np.uint8], columns: int) -> npt.NDArray[np.uint8]:
-    """Pictures of one size, (n, height, width) or (n, height, width, 3), in rows of so many."""
+    """Pictures of one size, (n, height, width) or (n, height, width, 3), in rows of that many."""
     n, height, width = pictures.shape[:3]
     gap = max(1, height // 28)
     n_rows = -(-n // columns)

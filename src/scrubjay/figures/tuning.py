@@ -75,7 +75,19 @@ def _draw_setting(axes: "Axes", rows: Sequence[Mapping[str, Any]], name: str, lo
     _draw_dots(axes, rows, [float(row[name]) for row in rows])
     if log:
         axes.set_xscale("log")
+        _label_log_axis(axes)
     axes.set_xlabel(name)
+
+
+def _label_log_axis(axes: "Axes") -> None:
+    """Powers of ten; 1, 2 and 5 times them if that are fewer than two. Other labels overlap."""
+    ticker: Any = require("matplotlib.ticker", "plots")
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    low, high = axes.get_xlim()
+    powers = [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    if sum(low <= power <= high for power in powers) < 2:
+        ticks = [m * power for power in powers for m in (1, 2, 5) if low <= m * power <= high]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
 
 
 def _draw_dots(axes: "Axes", rows: Sequence[Mapping[str, Any]], across: Sequence[float]) -> None:

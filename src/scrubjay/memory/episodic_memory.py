@@ -695,7 +695,7 @@ class EpisodicMemory:
             numbers = (clock, options["key_dim"], options["capacity"])
             check(all(type(n) is int for n in numbers), f"expected whole numbers, got {numbers}")
             check(0 <= clock < MAX_CLOCK, f"the clock is {clock}")
-            check(type(options["distance_threshold"]) is not bool, "the threshold is no number")
+            check(type(options["distance_threshold"]) is not bool, "the threshold is not a number")
             specs = {name: (tuple(shape), dtype) for name, (shape, dtype) in columns.items()}
             check_shapes(options["key_dim"], specs, arrays)
             memory = cls(**options, columns=specs, index=index, device=device)
@@ -775,7 +775,7 @@ class EpisodicMemory:
         other.__dict__.update(self.__dict__)
         other.index = self.index.copy()
         other.table = copied_table(self.table)
-        other._prepare()
+        other._prepare()  # noqa: SLF001  its own class
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -12,7 +12,7 @@ INDEXES: dict[str, type[Index]] = {"kdtree": KDTree, "scan": FlatScan}
 AUTO, TORCH = "auto", "torch"
 NAMES = (AUTO, *INDEXES, TORCH)
 
-FEW = 8
+MAX_TREE_DIMS = 8
 """Up to this number of dimensions the tree is faster, above it the scan; docs/memory.md has the
 measurements. The number of rows makes no difference: below 1,000 both are fast."""
 
@@ -29,7 +29,7 @@ def index_type(
     Raises:
         ImportError: If torch is needed and not installed.
     """
-    scans = key_dim > FEW and distance_threshold == 0
+    scans = key_dim > MAX_TREE_DIMS and distance_threshold == 0
     if name == AUTO:
         return FlatScan if scans else KDTree
     if name == TORCH:

@@ -17,7 +17,7 @@ CHUNK = 8
 # last number that was given to the centre and scale of a block. Record 1 + b
 # has the codes of block b, one byte each: of all rows in the first dimension, then in the second,
 # and so on, so that one instruction measures many rows. After them comes the sum of the squares of
-# the codes of each row, which takes as much room as so many codes.
+# the codes of each row, which takes as much space as this many codes.
 END, LAST_SHARED = NODE_WIDTH - 1, NODE_WIDTH - 2
 NORM_CODES = 4
 

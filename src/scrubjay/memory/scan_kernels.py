@@ -69,7 +69,7 @@ CAUTION = 1.0 + 1e-6
 LARGEST_SUM = 2.0**31 - 1
 """No sum is larger; a limit may be."""
 
-MOST_CANDIDATES = 1024
+MAX_CANDIDATES = 1024
 """Number of candidates that a search collects at most before it measures them."""
 
 # ---------------------------------------------------------------- search
@@ -109,7 +109,7 @@ def scan_search(
     n_codes = codes.shape[1] // LANES - NORM_CODES
     local, sums = np.zeros(n_codes, np.int16), np.empty(LANES, np.int32)
     near, highest = np.empty(LANES, np.int64), np.full(k, np.inf)
-    candidates, lowest = np.empty(MOST_CANDIDATES, np.int64), np.empty(MOST_CANDIDATES)
+    candidates, lowest = np.empty(MAX_CANDIDATES, np.int64), np.empty(MAX_CANDIDATES)
     count, waiting, sample = 0, 0, -(-n_blocks // STRIDE)
     marks, steps = scan.boxes.view(np.int32)[:, SHARED], np.int32(code_range(len(key))[1])
     shared, view = np.int32(-1), CodedKey(1.0, 0.0, 0.0, 0.0)
@@ -126,7 +126,7 @@ def scan_search(
                 scan, block, view, limit, sums, near, waiting, candidates, lowest, highest
             )
             worst = min(worst, highest[k - 1] * highest[k - 1])
-        if waiting > MOST_CANDIDATES - LANES:
+        if waiting > MAX_CANDIDATES - LANES:
             count = measure(
                 scan, key, k, worst, candidates[:waiting], lowest, count, rows, distances
             )

@@ -1,4 +1,4 @@
-"""Memories in shared memory: one process writes, others read, and no one waits for long.
+"""Memories in shared memory: one process writes and others read, with short waits only.
 
 There are two copies of every memory, the sides 0 and 1. Readers search the side that is published;
 the writer changes the other one, then publishes it. A reader says in a word of its own which side
@@ -42,7 +42,7 @@ LINE = 8  # words in a cache line, so that readers do not slow each other down
 DECISIONS = 1
 ALIGNMENT = 64
 HEADER = 4096
-PATIENCE = 0.05  # seconds that publishing waits for a decision to end
+READER_TIMEOUT = 0.05  # seconds that publishing waits for a decision to end
 SHM = "/dev/shm"
 
 
@@ -265,7 +265,7 @@ class Publisher:
             OSError: If a memory has grown and there is not enough shared memory.
         """
         side = 1 - self._words.item(PUBLISHED) % 2
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + READER_TIMEOUT
         while is_searched(self._words, side, self.address.n_readers):
             if time.monotonic() > end:
                 return False
@@ -281,7 +281,7 @@ class Publisher:
         self._words[reader_word(reader)] = 0
 
     def decisions(self, reader: int) -> int:
-        """How many decisions a reader has made, which tells whether it makes progress."""
+        """How many decisions a reader has made, to see whether it makes progress."""
         return int(self._words[reader_word(reader) + DECISIONS])
 
     def close(self) -> None:

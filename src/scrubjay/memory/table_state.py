@@ -34,7 +34,7 @@ def restore_table(
     check(order.dtype == np.int64, f"the recency order has dtype {order.dtype}")
     check(are_unique(stamps), "stamps are not unique")
     check(n == 0 or 1 <= stamps.min() <= stamps.max() <= clock, "stamps are beyond the clock")
-    check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is no permutation")
+    check(np.array_equal(np.sort(order), np.arange(n)), "the recency order is not a permutation")
     # files contain the state at the end of an episode: no open episode refers to earlier writes
     table.written[:n] = stamps
     ends = (int(order[0]), int(order[-1])) if n else (-1, -1)

@@ -31,7 +31,7 @@ from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.kdtree import KDTree
 from scrubjay.memory.torch_rows import HALF, SINGLE, DeviceRows, Ints, Precision, Singles
 
-FEW = 20_000
+MIN_GPU_WORK = 20_000
 """Up to this number of rows times queries a search on the host is faster than one on a GPU."""
 
 MANY_PENDING = 1 << 16
@@ -80,7 +80,7 @@ class OnDevice(Index):
     """
 
     name = "torch"
-    few = FEW
+    few = MIN_GPU_WORK
 
     def __init__(self, key_dim: int, n_rows: int = FIRST_ROWS, device: str = "cuda") -> None:
         self._start(open_device(device))

@@ -31,10 +31,10 @@ from scrubjay.memory.torch_rows import CAUTION, LARGEST_CODE, TINY, DeviceRows, 
 GROUPS = 1024
 """Number of groups of blocks whose smallest values are sorted."""
 
-MOST_NEIGHBORS, WIDEST = 256, 256
+MAX_NEIGHBORS, WIDEST = 256, 256
 """The largest k and number of dimensions for these kernels."""
 
-MOST_BLOCKS, MOST_ROWS = 512, 512
+MAX_BLOCKS, MAX_ROWS = 512, 512
 """The length of the lists of blocks and rows below the limit."""
 
 REFINERS = 64
@@ -278,9 +278,9 @@ class Buffers:
         self.usable = empty(m, dtype=torch.int32)
         self.limits = empty(m, dtype=torch.float32)
         self.minima = empty(padded, shape.n_blocks, dtype=torch.float32)
-        self.blocks = empty(m, MOST_BLOCKS, dtype=torch.int32)
-        self.candidates = empty(m, MOST_ROWS, dtype=torch.int64)
-        self.distances = empty(m, MOST_ROWS, dtype=torch.float64)
+        self.blocks = empty(m, MAX_BLOCKS, dtype=torch.int32)
+        self.candidates = empty(m, MAX_ROWS, dtype=torch.int64)
+        self.distances = empty(m, MAX_ROWS, dtype=torch.float64)
         self.rows, self.found, self.answered = (
             self.output[: m * k],
             self.output[m * k : 2 * m * k].view(torch.float64),
@@ -311,7 +311,7 @@ class Kernels:
 
     def can(self, k: int) -> bool:
         """Whether the kernels support this number of neighbours, and the rows their width."""
-        return k <= MOST_NEIGHBORS and self.width <= WIDEST
+        return k <= MAX_NEIGHBORS and self.width <= WIDEST
 
     def shape(self, n_queries: int, k: int) -> Shape:
         """Return the sizes for a number of queries."""
@@ -394,19 +394,19 @@ class Kernels:
             GROUPS, 4, CAUTION, TINY, num_warps=8,
         )  # fmt: skip
         collect[(m, -(-n_blocks // 2048))](
-            b.minima, b.limits, b.counts, b.blocks, n_blocks, MOST_BLOCKS, 2048,
+            b.minima, b.limits, b.counts, b.blocks, n_blocks, MAX_BLOCKS, 2048,
         )  # fmt: skip
         refine[(m, REFINERS)](
             b.blocks, b.limits, b.counts, self._codes, rows.squares, b.codes, b.candidates,
-            n_blocks, block_rows, width, MOST_BLOCKS, MOST_ROWS, 64,
+            n_blocks, block_rows, width, MAX_BLOCKS, MAX_ROWS, 64,
         )  # fmt: skip
-        measure[(m, MOST_ROWS // 32)](
-            b.candidates, b.counts, rows.keys, b.queries, b.distances, dim, MOST_ROWS, 32,
+        measure[(m, MAX_ROWS // 32)](
+            b.candidates, b.counts, rows.keys, b.queries, b.distances, dim, MAX_ROWS, 32,
             num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
         sort[(m,)](
             b.candidates, b.distances, b.counts, b.usable, b.limits, b.parameters,
             b.rows, b.found, b.answered, k,
-            MOST_BLOCKS, MOST_ROWS, triton.next_power_of_2(k), 16,
+            MAX_BLOCKS, MAX_ROWS, triton.next_power_of_2(k), 16,
         )  # fmt: skip
         b.received.copy_(b.output, non_blocking=True)

@@ -35,7 +35,7 @@ ROOM_STEP = 1 << 16
 """Rooms are multiples of this number of rows."""
 
 CODE_BITS = 10
-"""A new scale makes the largest code a number of so many bits."""
+"""A new scale makes the largest code a number of this many bits."""
 
 LARGEST_CODE = 30_000.0
 """Codes beyond it are not used: twice of it still fits into float16."""

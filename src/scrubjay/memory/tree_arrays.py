@@ -20,7 +20,7 @@ LEAF, STACK = 64, 128
 log(10 / 7) < 52, which is what a search needs; behind it the rows of one leaf."""
 
 LANES, LARGEST_CODE = 32, 63
-"""Codes of so many rows are measured together, and the largest code: see `leaf_codes.py`."""
+"""Codes of this many rows are measured together, and the largest code: see `leaf_codes.py`."""
 
 # Columns of `nodes`. CHILD, SIZE and FIRST_ROW have one number for each side: left, right. Node 0
 # has no split.

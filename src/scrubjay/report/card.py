@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+import scrubjay
 from scrubjay.analysis.groups import plain
 from scrubjay.analysis.reading import RunData, load_run
 from scrubjay.envs.catalog import short_task
 from scrubjay.optional import require
-from scrubjay.report.evidence import VIDEOS
+from scrubjay.registry import agent_specs
+from scrubjay.report.data import VIDEOS
 from scrubjay.training.errors import RunError
 from scrubjay.training.run_folder import write_json, write_text
 from scrubjay.training.tables import read_columns
@@ -36,9 +38,8 @@ An agent of [scrubjay](https://pypi.org/project/scrubjay/), trained with seed {s
 ## Use
 
 ```python
-from scrubjay.agents import MemoryAgent
-
-agent = MemoryAgent.load("{file}")
+{use}
+observation, _ = env.reset(seed=0)
 action, _ = agent.predict(observation, deterministic=True)
 ```
 
@@ -122,7 +123,7 @@ def upload(folder: str | Path, repo: str) -> str:
 
 
 def last_score(run: RunData) -> Score:
-    """What the run's last evaluation found.
+    """The result of the run's last evaluation.
 
     Args:
         run: The run.
@@ -160,7 +161,7 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
 
 
 def metadata(run: RunData, score: Score) -> dict[str, Any]:
-    """What the Hub reads: library, tags, and the results as its model index.
+    """The metadata for the Hub: library, tags, and the results as its model index.
 
     Args:
         run: The run.
@@ -208,12 +209,29 @@ def text(run: RunData, score: Score, agent_file: str) -> str:
         task=short_task(run.task),
         seed=run.seed,
         results="\n".join(f"| {name} | {value} |" for name, value in _table(score)),
-        file=agent_file,
+        use=_use(run, agent_file),
         safety=SAFE if agent_file.endswith(".scrub") else UNSAFE,
         command=run.manifest.get("command") or "",
         versions=", ".join(f"{name} {number}" for name, number in _items(versions)),
         settings="\n".join(f"- `{name}`: {plain(value)}" for name, value in _items(options)),
     )
+
+
+def _use(run: RunData, agent_file: str) -> str:
+    """The lines of Python that make the environment and load the agent."""
+    spec = agent_specs().get(run.agent)
+    home, _, kind = (spec.entry_point if spec else "scrubjay:MemoryAgent").partition(":")
+    home = "scrubjay" if kind in scrubjay.__all__ else home
+    module, _, name = run.task.partition(":")
+    lines = [f"from {home} import {kind}", ""]
+    if not run.config.get("env_by_id", True):
+        lines += ["env = ...  # the environment that it was trained on"]
+    elif name.isidentifier():  # a class or a function, not an id
+        lines = [f"from {module} import {name}", *lines, f"env = {name}()"]
+    else:
+        lines = ["import gymnasium", *lines, f'env = gymnasium.make("{run.task}")']
+    trusted = "" if agent_file.endswith(".scrub") else ", trusted=True"
+    return "\n".join([*lines, f'agent = {kind}.load("{agent_file}"{trusted})'])
 
 
 def _table(score: Score) -> Iterator[tuple[str, str]]:

@@ -14,10 +14,10 @@ import numpy as np
 
 from scrubjay.analysis.curves import Curve, band_of, coincidences, summary
 from scrubjay.analysis.reading import Array
-from scrubjay.report.evidence import RunLink, Series
+from scrubjay.report.data import RunLink, Series
 from scrubjay.report.formatting import number
 
-MOST_DOTS = 60
+MAX_DOTS = 60
 MODES = {"iqm": "bootstrap", "mean": "standard error"}
 
 
@@ -46,12 +46,12 @@ class Frame:
     y_high: float
 
     def x(self, value: Any) -> Any:
-        """Where a step is, or an array of them."""
+        """The x coordinate of a step, or of an array of steps."""
         share = (value - self.x_low) / (self.x_high - self.x_low)
         return FIELD.left + share * (FIELD.right - FIELD.left)
 
     def y(self, value: Any) -> Any:
-        """Where a value is, or an array of them."""
+        """The y coordinate of a value, or of an array of values."""
         share = (value - self.y_low) / (self.y_high - self.y_low)
         return FIELD.bottom - share * (FIELD.bottom - FIELD.top)
 
@@ -63,7 +63,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Tick:
-    """A number beside an axis, and where."""
+    """A number beside an axis, and its position."""
 
     place: str
     text: str
@@ -210,7 +210,7 @@ def _band(frame: Frame, curve: Curve, mode: str) -> Band | None:
 
 
 def _run(frame: Frame, steps: Array, values: Array, link: RunLink, kind: str) -> DrawnRun:
-    dotted = kind == "alone" and len(steps) <= MOST_DOTS
+    dotted = kind == "alone" and len(steps) <= MAX_DOTS
     shown = zip(steps, values, strict=True) if dotted else ()
     dots = [(f"{frame.x(x):.1f}", f"{frame.y(y):.1f}") for x, y in shown]
     return DrawnRun(frame.path(steps, values), link, kind, dots)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.analysis.reading import RunData, find_runs, load_run
 from scrubjay.report import sections
-from scrubjay.report.evidence import Evidence
+from scrubjay.report.data import ReportData
 from scrubjay.report.formatting import count
 from scrubjay.report.rendering import open_templates
 from scrubjay.training.errors import RunError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """Where the page is, how many runs it shows, and what its readers are told to note."""
+    """Where the page is, how many runs it shows, and its notes."""
 
     path: Path
     n_runs: int
@@ -61,36 +61,36 @@ def build_page(
     Args:
         templates: The page's templates.
         runs: The runs.
-        notes: What the readers are told first.
+        notes: The notes at the top of the page.
         folder: Where the page will be, for its links to run folders.
     """
-    evidence = Evidence(runs, notes, folder)
-    content = _content(evidence)
+    data = ReportData(runs, notes, folder)
+    content = _content(data)
     return templates.get_template("page.html").render(
-        title=evidence.title,
+        title=data.title,
         version=versions().get("scrubjay", ""),
-        facts=_facts(runs, evidence),
+        facts=_facts(runs, data),
         machines=list(dict.fromkeys(_machine(run) for run in runs)),
-        methods=evidence.methods,
+        methods=data.methods,
         contents=_contents(content),
-        notes=evidence.notes,  # after the content, which adds to them
+        notes=data.notes,  # after the content, which adds to them
         **content,
     )
 
 
-def _content(evidence: Evidence) -> dict[str, Any]:
-    """What the sections show, from the top of the page to its end."""
+def _content(data: ReportData) -> dict[str, Any]:
+    """The content of the sections, in the order of the page."""
     return {
-        "curves": sections.learning_curves(evidence),
-        "quantities": sections.quantities(evidence),
-        "results": sections.results(evidence),
-        "improvements": sections.improvements(evidence),
-        "memory_sizes": sections.memory_sizes(evidence),
-        "memories": sections.memories(evidence),
-        "trajectories": sections.trajectories(evidence),
-        "times": sections.times(evidence),
-        "settings": sections.settings(evidence),
-        "runs": sections.every_run(evidence),
+        "curves": sections.learning_curves(data),
+        "quantities": sections.quantities(data),
+        "results": sections.results(data),
+        "improvements": sections.improvements(data),
+        "memory_sizes": sections.memory_sizes(data),
+        "memories": sections.memories(data),
+        "trajectories": sections.trajectories(data),
+        "times": sections.times(data),
+        "settings": sections.settings(data),
+        "runs": sections.every_run(data),
     }
 
 
@@ -123,11 +123,11 @@ def _read(run_paths: str | Path | Iterable[str | Path]) -> tuple[list[RunData], 
     return sorted(runs, key=lambda run: (run.task, run.agent, run.seed, str(run.path))), notes
 
 
-def _facts(runs: Sequence[RunData], evidence: Evidence) -> list[str]:
+def _facts(runs: Sequence[RunData], data: ReportData) -> list[str]:
     return [
         count(len(runs), "run"),
-        count(len(evidence.labels), "method"),
-        count(len(evidence.tasks), "task"),
+        count(len(data.labels), "method"),
+        count(len(data.tasks), "task"),
         f"written {now()[:16].replace('T', ' ')} UTC",
     ]
 

@@ -14,7 +14,7 @@ from scrubjay.report.formatting import number
 from scrubjay.training.tables import column, read_columns
 
 SIDE, LEFT, TOP = 180.0, 34.0, 4.0
-# Episodes are no methods: their colours are others than those of the methods that are shown most.
+# Episodes are not methods: their colours differ from those of the methods that are shown most.
 EPISODE_COLOURS = (
     *("#2a78d0", "#d0532a", "#2f9e63", "#8a4fc4", "#c0901a", "#1f9aa8", "#c7428b", "#6d7d1c"),
     *("#7a5540", "#5a6475"),
@@ -22,10 +22,10 @@ EPISODE_COLOURS = (
 
 
 @dataclass(frozen=True)
-class Way:
-    """The way of one episode, with its two ends; unknown success counts as one."""
+class Trajectory:
+    """The path of one episode, with its two ends; unknown success counts as one."""
 
-    track: str
+    path: str
     start: tuple[str, str]
     end: tuple[str, str]
     episode: int
@@ -49,7 +49,7 @@ class Picture:
     top: str
     image: str = ""
     walls: list[str] = field(default_factory=list)
-    ways: list[Way] = field(default_factory=list)
+    trajectories: list[Trajectory] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
 
 
@@ -128,8 +128,8 @@ def trajectory_picture(run: RunData) -> Picture | None:
         "y",
         *_corners(box),
         walls=["M" + "L".join(_points(box, wall[::2], wall[1::2])) for wall in walls],
-        ways=[
-            _way(box, x[episode == which], y[episode == which], place, place not in failed)
+        trajectories=[
+            _trajectory(box, x[episode == which], y[episode == which], place, place not in failed)
             for place, which in enumerate(np.unique(episode))
         ],
         data={
@@ -148,7 +148,7 @@ def colour_bar(low: float, high: float) -> ColourBar:
 
 
 def _failed_episodes(run: RunData, timestep: float) -> set[int]:
-    """Which episodes of an evaluation were no success, counted from 0."""
+    """Which episodes of an evaluation were not a success, counted from 0."""
     path = run.path / "eval.csv"
     table, _ = read_columns(path)
     if not table:
@@ -157,12 +157,12 @@ def _failed_episodes(run: RunData, timestep: float) -> set[int]:
     return set(np.flatnonzero(success == 0).tolist())
 
 
-def _way(box: Box, x: Array, y: Array, place: int, succeeded: bool) -> Way:
+def _trajectory(box: Box, x: Array, y: Array, place: int, succeeded: bool) -> Trajectory:
     points = _points(box, x, y)
     (start_x, start_y), (end_x, end_y) = points[0].split(), points[-1].split()
     colour = EPISODE_COLOURS[place % len(EPISODE_COLOURS)]
-    track = "M" + "L".join(points)
-    return Way(track, (start_x, start_y), (end_x, end_y), place + 1, colour, succeeded)
+    path = "M" + "L".join(points)
+    return Trajectory(path, (start_x, start_y), (end_x, end_y), place + 1, colour, succeeded)
 
 
 def _points(box: Box, x: Array, y: Array) -> list[str]:

@@ -29,7 +29,7 @@ def open_templates() -> "Environment":
 
 
 def _source(templates: "Environment", name: str) -> Any:
-    """A file of ours as it is, for the page's style and script."""
+    """The text of a file of this package, for the page's style and script."""
     assert templates.loader is not None
     text, _, _ = templates.loader.get_source(templates, name)
     return require("markupsafe", "plots").Markup(text)

@@ -1,4 +1,4 @@
-"""What decides a run: method, task, settings, seed, budget."""
+"""The configuration of a run: method, task, settings, seed, budget."""
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +10,12 @@ import gymnasium
 from scrubjay.agents.files import upgraded
 from scrubjay.agents.settings import settings_of
 from scrubjay.envs.catalog import UnknownTaskError, find_task
-from scrubjay.envs.own import environment_spec
+from scrubjay.envs.custom import environment_spec
 from scrubjay.registry import AgentSpec, agent_spec
 from scrubjay.training import Collectors, RunFolderError
 from scrubjay.training.collecting import Mode, Opening, Transport
 
-LEAST = {
+MINIMUM = {
     "seed": 0, "steps": 0, "n_envs": 1, "n_eval_episodes": 1, "eval_freq": 0, "log_freq": 0,
     "checkpoint_freq": 0, "collectors": 0,
 }  # fmt: skip
@@ -79,10 +79,10 @@ class RunConfig:
         if self.env_by_id:
             self._set("task", find_task(self.task))
         self._set("checkpoint_steps", tuple(self.checkpoint_steps))
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
+        for name, minimum in MINIMUM.items():
+            if getattr(self, name) < minimum:
                 raise ValueError(
-                    f"expected {name} to be at least {least}, got {getattr(self, name)}"
+                    f"expected {name} to be at least {minimum}, got {getattr(self, name)}"
                 )
         if self.n_envs != 1 and not spec.vectors:
             raise ValueError(
@@ -111,7 +111,7 @@ class RunConfig:
     def make_collectors(
         self, open_transport: Callable[[Opening], Transport] | None = None
     ) -> Collectors | None:
-        """The run's collectors, if it has any, on this machine or where it is said."""
+        """The run's collectors, if it has any, on this machine by default."""
         if not self.collectors:
             return None
         make_env = self.make_env if self.env_by_id else None  # otherwise as the agent's own
@@ -138,7 +138,7 @@ class RunConfig:
             entries["preset"] = ""  # those of the method that it was
         entries |= {"agent": agent, "options": options}
         if not agent_spec(agent).vectors:
-            entries["n_envs"] = 1  # 0.1.0 recorded what was asked for, and used one environment
+            entries["n_envs"] = 1  # 0.1.0 recorded the requested number, and used one environment
         return cls(**entries)
 
     def check_env_by_id(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scrubjay.agents.files import read_training
-from scrubjay.envs.own import needs_import
+from scrubjay.envs.custom import needs_import
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
 from scrubjay.training import Callback, RunFolder, RunFolderError
@@ -137,7 +137,7 @@ def resume(
 
 
 def _extended(config: RunConfig, folder: RunFolder, done: int, steps: int) -> RunConfig:
-    """The configuration with another number of steps, written down."""
+    """Change the number of steps in the configuration, also in config.json."""
     if steps <= done:
         raise RunFolderError(
             f"{folder.path} has trained for {done} steps: expected more than that, got {steps}"
@@ -338,7 +338,7 @@ def _run(
 
 
 def _as_json(config: RunConfig, agent: Any) -> dict[str, Any]:
-    """The configuration with every option spelled out, whatever a preset may say one day."""
+    """The configuration with every option, so that a later change of a preset has no effect."""
     options = agent.config()
     options.pop("seed")
     return {**asdict(config), "options": options, "start_timestep": 0}

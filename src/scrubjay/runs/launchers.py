@@ -1,8 +1,8 @@
-"""Where the runs of a sweep are worked on: processes of this machine, or a Ray cluster.
+"""Launchers of the runs of a sweep: processes of this machine, or a Ray cluster.
 
-A launcher starts one worker for a run and returns a `Task`, of which the sweep asks now and then
-whether it has ended. Everything else, the run folder, its lock, the log, resuming, is the worker's
-and the same everywhere, so a run has the same results wherever it is worked on.
+A launcher starts one worker for a run and returns a `Task`, which the sweep polls until it has
+ended. Everything else, the run folder, its lock, the log, resuming, is done by
+the worker, so a run has the same results on every launcher.
 
 Nothing heavy is imported here, because every actor of Ray imports it.
 """
@@ -30,7 +30,7 @@ class Task(Protocol):
         """Ask it to save the last episode boundary and end."""
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, at most so many seconds."""
+        """Wait for its end, at most that many seconds."""
 
     def kill(self) -> None:
         """End it at once, and release what it holds."""
@@ -96,7 +96,7 @@ class LocalTask:
         self._process.send_signal(signal.SIGTERM)
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, at most so many seconds."""
+        """Wait for its end, at most that many seconds."""
         self._process.wait(seconds)
         self._close()
 
@@ -113,7 +113,7 @@ class LocalTask:
 
 
 class LocalLauncher:
-    """Processes of this machine, one for each core unless said otherwise."""
+    """Processes of this machine, one for each core by default."""
 
     @property
     def jobs(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrubjay.optional import require
 
-PATIENCE = 10.0  # seconds for a cluster to answer
+CONNECT_TIMEOUT = 10.0  # seconds for a cluster to answer
 RAY_PORT = 6379
 PACKAGES = ("scrubjay", "numpy", "numba", "gymnasium")
 
@@ -66,7 +66,7 @@ def _check_port(address: str) -> None:
     if not host:
         host, port = port, str(RAY_PORT)
     try:
-        socket.create_connection((host, int(port)), PATIENCE).close()
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
     except (OSError, ValueError) as error:
         raise RayError(_no_cluster(address, str(error))) from error
 

@@ -36,7 +36,7 @@ class RayCollector:
         return versions()
 
     def decisions(self) -> int:
-        """How many decisions it has made, which tells whether it makes progress."""
+        """How many decisions it has made, to see whether it makes progress."""
         return self._n_decisions
 
     def run(self, message: bytes) -> bytes:
@@ -138,10 +138,10 @@ class RayCollectors:
         self._progress[index] = self._deadline(), -1
 
     def publish(self) -> None:
-        """Nothing: the next order brings the changes."""
+        """Do nothing: the next order contains the changes."""
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
-        """What has come back from which collectors, after at most so many seconds."""
+        """The results of collectors that have arrived, after at most that many seconds."""
         if not self._running:
             return []
         ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)

@@ -67,7 +67,7 @@ class RayTask:
         return bool(self._ray.wait([reference], timeout=seconds)[0])
 
     def _check(self) -> None:
-        """Refuse a node on which the run would be another one."""
+        """Refuse a node with other versions, or without access to the run folder."""
         with contextlib.suppress(self._ray.exceptions.RayActorError):
             node, there, sees = self._ray.get(self._described)
             check_versions(node, there, versions())
@@ -91,7 +91,7 @@ class RayTask:
         self._actor.stop.remote()
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, at most so many seconds."""
+        """Wait for its end, at most that many seconds."""
         self._is_there(self._code, seconds)
         self.kill()
 

@@ -22,20 +22,20 @@ from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import check_extras
 from scrubjay.runs.launchers import LOST, Launcher, LocalLauncher, Task
 from scrubjay.runs.sweep_display import open_display
-from scrubjay.runs.worker import BUSY, FINISHED, INTERRUPTED, standing
+from scrubjay.runs.worker import BUSY, FINISHED, INTERRUPTED, run_status
 from scrubjay.training.lock import is_held
 from scrubjay.training.run_folder import read_json
 from scrubjay.training.tables import last_timestep
 
-POLL = 0.1  # seconds between two looks at the workers
-ELSEWHERE = 2.0  # seconds between two looks at a run that another sweep works on
-PATIENCE = 120.0  # seconds that a worker has for its last checkpoint
-MOST_LOSSES = 5  # of one run: then something about it ends its machine
+POLL = 0.1  # seconds between two checks of the workers
+RECHECK_SECONDS = 2.0  # seconds between two checks of a run that another sweep works on
+STOP_TIMEOUT = 120.0  # seconds that a worker has for its last checkpoint
+MAX_LOSSES = 5  # of one run: then something about it ends its machine
 
 
 @dataclass
 class Run:
-    """One run of a sweep and how it stands."""
+    """One run of a sweep and its state."""
 
     config: RunConfig
     folder: Path
@@ -44,7 +44,7 @@ class Run:
     n_lost: int = 0
     log_start: int = 0
     began: float = 0.0
-    look_again: float = 0.0
+    check_at: float = 0.0
     error: str = ""
 
     @property
@@ -60,7 +60,7 @@ class Run:
         return self.folder / "run.log"
 
     def steps(self) -> int:
-        """How far it is: the last step that it has logged."""
+        """The last step that it has logged."""
         if self.state == "done":
             return self.config.steps
         return last_timestep(self.folder / "progress.csv")
@@ -108,7 +108,7 @@ def sweep(
     runs = [Run(config, folder) for folder, config in _folders(configs, Path(root)).items()]
     for run in runs:
         # also refuses a run of another configuration, before anything is started
-        run.state = "done" if standing(run.folder, run.config) == FINISHED else "waiting"
+        run.state = "done" if run_status(run.folder, run.config) == FINISHED else "waiting"
     waiting = [run for run in runs if run.state == "waiting"]
     if waiting:
         prepare(run.config for run in waiting)
@@ -127,7 +127,7 @@ def folder_of(root: Path, config: RunConfig) -> Path:
 
 
 def prepare(configs: Iterable[RunConfig]) -> None:
-    """Find out what is missing before anything is started, and compile once for all workers."""
+    """Check for missing packages before anything is started, and compile once for all workers."""
     begin = time.perf_counter()
     configs = list(configs)
     for config in configs:
@@ -142,7 +142,7 @@ def prepare(configs: Iterable[RunConfig]) -> None:
 
 
 def order_for(config: RunConfig, command: str) -> dict[str, Any]:
-    """What a worker must know."""
+    """The order for a worker."""
     return {
         "config": asdict(config),
         "command": command,
@@ -164,7 +164,7 @@ class _Pool:
         try:
             while any(run.state in ("waiting", "running", "elsewhere") for run in self.runs):
                 self._collect()
-                self._look_elsewhere()
+                self._check_other_sweeps()
                 self._fill()
                 self.display.update()
                 time.sleep(POLL)
@@ -199,10 +199,10 @@ class _Pool:
 
     def _ended(self, run: Run, code: int) -> None:
         if code == BUSY:
-            run.state, run.look_again = "elsewhere", time.monotonic() + ELSEWHERE
-        elif code == LOST and run.n_lost < MOST_LOSSES:
+            run.state, run.check_at = "elsewhere", time.monotonic() + RECHECK_SECONDS
+        elif code == LOST and run.n_lost < MAX_LOSSES:
             # the worker may still be saving: wait until its folder is free, then resume it
-            run.state, run.look_again = "elsewhere", time.monotonic()
+            run.state, run.check_at = "elsewhere", time.monotonic()
             run.n_lost += 1
             self.display.line(f"lost: {run.name}: its machine or worker is gone; resuming it")
         elif code == 0:
@@ -212,14 +212,14 @@ class _Pool:
             run.state, run.error = "failed", _reason(run, code)
             self.display.line(f"failed: {run.name}: {run.error} (log: {run.log_path})")
 
-    def _look_elsewhere(self) -> None:
+    def _check_other_sweeps(self) -> None:
         """Runs of other sweeps: done when they are finished, ours when they are left alone."""
         for run in self._in("elsewhere"):
-            if time.monotonic() < run.look_again:
+            if time.monotonic() < run.check_at:
                 continue
-            run.look_again = time.monotonic() + ELSEWHERE
+            run.check_at = time.monotonic() + RECHECK_SECONDS
             if not is_held(run.folder):
-                finished = standing(run.folder, run.config) == FINISHED
+                finished = run_status(run.folder, run.config) == FINISHED
                 run.state = "done" if finished else "waiting"
 
     def _stop(self) -> None:
@@ -232,7 +232,7 @@ class _Pool:
             run.task.stop()
         for run in running:
             assert run.task is not None
-            run.task.wait(PATIENCE)
+            run.task.wait(STOP_TIMEOUT)
             run.state = "waiting"
         self.display.line("stopped; the same command resumes them")
 
@@ -265,7 +265,7 @@ def _reason(run: Run, code: int) -> str:
     if code < 0:
         return f"its process was ended by {signal.Signals(-code).name}"
     if code == LOST:
-        return f"its machine or worker was lost {MOST_LOSSES + 1} times"
+        return f"its machine or worker was lost {MAX_LOSSES + 1} times"
     if code == INTERRUPTED:
         return "it was interrupted"
     lines = [line for line in _tail(run.log_path, run.log_start).splitlines() if line.strip()]
@@ -283,7 +283,7 @@ def _tail(path: Path, start: int, size: int = 4096) -> str:
 
 
 def seconds_per_step(folder: Path) -> float | None:
-    """What a finished run took, as its manifest says."""
+    """The time per step of a finished run, according to its manifest."""
     manifest = read_json(folder / "manifest.json")
     steps, seconds = manifest.get("timesteps"), manifest.get("seconds", {}).get("time_elapsed")
     return seconds / steps if steps and seconds else None

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 
-class Run(Protocol):
+class RunStatus(Protocol):
     """A run as it is shown."""
 
     state: str
@@ -27,7 +27,7 @@ class Display:
 
     every = 10.0
 
-    def __init__(self, runs: Sequence[Run], jobs: int, pace: "Pace") -> None:
+    def __init__(self, runs: Sequence[RunStatus], jobs: int, pace: "Pace") -> None:
         self.runs, self.jobs, self.pace = runs, jobs, pace
         self._next = time.monotonic() + self.every
 
@@ -39,7 +39,7 @@ class Display:
     def show(self) -> None:
         self.line(f"{self.counts()}, {self.left()}{self.in_flight()}")
 
-    def finished(self, run: Run) -> None:
+    def finished(self, run: RunStatus) -> None:
         self.pace.learn(run.kind, (time.monotonic() - run.began) / max(run.config.steps, 1))
 
     def line(self, text: str) -> None:
@@ -70,7 +70,7 @@ class Bar(Display):
 
     every = 0.5
 
-    def __init__(self, runs: Sequence[Run], jobs: int, pace: "Pace") -> None:
+    def __init__(self, runs: Sequence[RunStatus], jobs: int, pace: "Pace") -> None:
         super().__init__(runs, jobs, pace)
         form = "{percentage:3.0f}%|{bar:24}| {desc}"
         total = sum(run.config.steps for run in runs)
@@ -100,7 +100,7 @@ class Pace:
     def learn(self, kind: tuple[str, str], seconds: float) -> None:
         self.known[kind] = seconds
 
-    def left(self, runs: Sequence[Run], jobs: int) -> float | None:
+    def left(self, runs: Sequence[RunStatus], jobs: int) -> float | None:
         open_runs = [run for run in runs if run.state in ("waiting", "running", "elsewhere")]
         known = {**_observed(open_runs), **self.known}
         if open_runs and not known:
@@ -111,7 +111,7 @@ class Pace:
         return max(sum(seconds) / jobs, max(seconds, default=0.0))
 
 
-def _observed(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+def _observed(runs: Sequence[RunStatus]) -> dict[tuple[str, str], float]:
     """The pace of runs that have come some way."""
     going = [(run, run.steps()) for run in runs if run.state == "running"]
     return {run.kind: (time.monotonic() - run.began) / steps for run, steps in going if steps}
@@ -125,7 +125,7 @@ def _nearest(kind: tuple[str, str], known: Mapping[tuple[str, str], float]) -> f
 
 
 def open_display(
-    runs: Sequence[Run], jobs: int, known: Mapping[tuple[str, str], float] | None = None
+    runs: Sequence[RunStatus], jobs: int, known: Mapping[tuple[str, str], float] | None = None
 ) -> Display:
     """A live display on a terminal, otherwise lines of text."""
     kind = Bar if sys.stderr.isatty() else Display

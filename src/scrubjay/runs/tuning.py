@@ -26,7 +26,7 @@ from scrubjay.agents.settings import Setting, settings_of
 from scrubjay.optional import require
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launch import check_extras, resume, start
-from scrubjay.runs.worker import standing
+from scrubjay.runs.worker import run_status
 from scrubjay.training.errors import RunFolderError
 from scrubjay.training.lock import FolderLock, is_held
 from scrubjay.training.logger import STEPS
@@ -35,12 +35,12 @@ from scrubjay.training.tables import read_columns
 
 FIRST_SEED = 10_000  # of the trials' runs; results are reported with others, which begin at 0
 DIGITS = 3  # of a setting: enough for tuning, and short in a command
-MOST_FAILURES = 3  # trials in a row that may fail before the study gives up
+MAX_FAILURES = 3  # trials in a row that may fail before the study gives up
 
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """What decides a study.
+    """The configuration of a study.
 
     Attributes:
         run: The runs; `options` are settings that are not tuned, `seed` is that of the search.
@@ -82,7 +82,7 @@ class TuneConfig:
         return {name: known[name] for name in self.names}
 
     def as_json(self) -> dict[str, Any]:
-        """What study.json says."""
+        """The contents of study.json."""
         ranges = {
             name: [*_tuned(setting), setting.range.log] for name, setting in self.settings.items()
         }
@@ -180,7 +180,7 @@ class Study:
         return found
 
     def _requeue_killed(self) -> None:
-        """Trials of processes that are gone are tried again, with their settings."""
+        """Queue the trials of killed processes again, with their settings."""
         states = self.optuna.trial.TrialState
         for trial in self.study.get_trials(states=[states.RUNNING]):
             if not is_held(self.folder / "runs" / trial.user_attrs.get("runs", "none")):
@@ -194,7 +194,7 @@ class Study:
     # -- trials --------------------------------------------------------------------------------
 
     def run(self, n_trials: int, on_trial: Callable[["Study"], None] | None = None) -> None:
-        """Work until the study has so many trials.
+        """Work until the study has the given number of trials.
 
         Args:
             n_trials: Trials in total, those of earlier calls and other processes included.
@@ -213,7 +213,7 @@ class Study:
             trial, lock = begun
             try:
                 failures = 0 if self._finish(trial) else failures + 1
-                if failures >= MOST_FAILURES:
+                if failures >= MAX_FAILURES:
                     raise RunFolderError(
                         f"{failures} trials in a row have failed, the last one with: {self._error}"
                     )
@@ -288,14 +288,14 @@ class Study:
         return statistics.fmean(watcher.scores)
 
     def _bring_to_end(self, run: RunConfig, folder: Path, watcher: "Watcher") -> None:
-        more: dict[str, Any] = {"callback": watcher.goes_on, "outputs": [watcher]}
-        match standing(folder, run):
+        more: dict[str, Any] = {"callback": watcher.should_continue, "outputs": [watcher]}
+        match run_status(folder, run):
             case "new":
                 start(run, folder, self.command, **more)
             case "unfinished":
                 resume(
                     folder,
-                    trust_module=True,  # the task is the one that was asked for
+                    trust_module=True,  # the task is the requested one
                     on_start=lambda _, done: watcher.recall(folder, done),
                     **more,
                 )
@@ -347,12 +347,12 @@ class Study:
 
 
 class Watcher:
-    """Tells Optuna how a trial goes, and says when it is not worth going on.
+    """Reports a trial's results to Optuna, and stops it when Optuna prunes it.
 
     It is an output of the agent's logger, which gets every evaluation.
     """
 
-    kind, rhythm = "optuna", STEPS
+    kind, trigger = "optuna", STEPS
 
     def __init__(self, trial: Any) -> None:
         self._trial = trial
@@ -360,7 +360,7 @@ class Watcher:
         self.pruned = False
 
     def write(self, values: Mapping[str, Any], step: int) -> None:  # noqa: ARG002
-        """Take an evaluation: the success rate, or the return if there is no success signal."""
+        """Record an evaluation: the success rate, or the return if there is no success signal."""
         score = values.get("eval/success_rate", values.get("eval/mean_reward"))
         if score is not None:
             self._add(float(score))
@@ -371,7 +371,7 @@ class Watcher:
         self._trial.report(statistics.fmean(self.scores), len(self.scores))
 
     def recall(self, folder: Path, timestep: int) -> None:
-        """Take the evaluations that a run has had already, up to a step."""
+        """Record the evaluations that a run already has, up to a step."""
         table, _ = read_columns(folder / "eval.csv")
         steps = table.get("timestep", ())
         for step in dict.fromkeys(float(step) for step in steps if step <= timestep):
@@ -380,7 +380,7 @@ class Watcher:
             known = success[success == success]
             self._add(float(known.mean() if len(known) else table["return"][there].mean()))
 
-    def goes_on(self, locals_: Any = None, globals_: Any = None) -> bool:  # noqa: ARG002
+    def should_continue(self, locals_: Any = None, globals_: Any = None) -> bool:  # noqa: ARG002
         """The callback of the training."""
         return not self.pruned
 
@@ -389,7 +389,7 @@ class Watcher:
 
 
 def runs_name(settings: Mapping[str, Any]) -> str:
-    """The folder of a trial's runs, decided by its settings."""
+    """The folder of a trial's runs, named after its settings."""
     return sha256(json.dumps(dict(sorted(settings.items()))).encode()).hexdigest()[:10]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.launchers import LOST, Launcher, Task
-from scrubjay.runs.sweep import MOST_LOSSES, PATIENCE, order_for, prepare
+from scrubjay.runs.sweep import MAX_LOSSES, STOP_TIMEOUT, order_for, prepare
 from scrubjay.runs.tuning import Study, TuneConfig
 from scrubjay.training.errors import RunFolderError
 
@@ -26,7 +26,7 @@ def tune_together(
     launcher: Launcher,
     on_trial: Callable[[Study], None] | None = None,
 ) -> None:
-    """Work on a study with several workers until it has so many trials.
+    """Work on a study with several workers until it has the given number of trials.
 
     Args:
         study: The study.
@@ -53,7 +53,7 @@ def tune_together(
             worker.task.stop()
         for worker in workers:
             with suppress(TimeoutError):
-                worker.task.wait(PATIENCE)
+                worker.task.wait(STOP_TIMEOUT)
         raise
     finally:
         for worker in workers:
@@ -88,7 +88,7 @@ class TrialWorker:
         """Whether it still works on the study."""
         if self.code is None:
             self.code = self.task.poll()
-            if self.code == LOST and self._n_lost < MOST_LOSSES:
+            if self.code == LOST and self._n_lost < MAX_LOSSES:
                 self._n_lost += 1
                 self.code, self.task = None, self._start()
         return self.code is None

@@ -26,8 +26,8 @@ INTERRUPTED = 130
 NEW, UNFINISHED, FINISHED = "new", "unfinished", "finished"
 
 
-def standing(folder: Path, config: RunConfig) -> str:
-    """How far the run in a folder is; a run of another configuration there is an error."""
+def run_status(folder: Path, config: RunConfig) -> str:
+    """The status of the run in a folder; a run of another configuration there is an error."""
     if not (folder / "manifest.json").exists():
         return NEW
     manifest = read_json(folder / "manifest.json")
@@ -36,17 +36,17 @@ def standing(folder: Path, config: RunConfig) -> str:
 
 
 def work(folder: Path, config: RunConfig, command: str) -> None:
-    """Bring a run to its end, from wherever it stands."""
-    match standing(folder, config):
+    """Start a run, or resume it, and finish it."""
+    match run_status(folder, config):
         case "new":
             start(config, folder, command, progress_bar=True)
         case "unfinished":
-            # the task is the one that was asked for: `standing` has compared them
+            # the task is the requested one: `run_status` has compared them
             resume(folder, trust_module=True, progress_bar=True)
 
 
 def spelled_out(config: RunConfig) -> dict[str, Any]:
-    """Every option of the agent, whatever the preset leaves unsaid."""
+    """Every option of the agent, also those that the preset does not set."""
     plain = replace(config, seed=0, steps=0, checkpoint_steps=())
     return dict(_spelled_out(json.dumps(asdict(plain), sort_keys=True)))
 
@@ -86,7 +86,7 @@ def _check_same(folder: Path, config: RunConfig) -> None:
 
 
 def _check_same_task(folder: Path, found: RunConfig, config: RunConfig) -> None:
-    """Before anything is made of what the folder says: making a task may import a module."""
+    """Compare the tasks before any is made: making a task may import a module."""
     if found.task != config.task:
         raise RunFolderError(
             f"{folder} holds another run (task is {found.task} there, {config.task} is wanted): "

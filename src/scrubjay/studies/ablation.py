@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrubjay.analysis.curves import Curve, evaluation_curve, tidy_rows
-from scrubjay.analysis.results import Cell, Row, Table, number_of, save_result
+from scrubjay.analysis.results import Cell, ResultTable, Row, number_of, save_result
 from scrubjay.analysis.statistics import (
     Array,
     Statistic,
@@ -80,7 +80,7 @@ def make(workspace: Workspace) -> list[Path]:
     found = {case: curves_found(case, workspace) for case in CASES}
     found = {case: curves for case, curves in found.items() if curves}
     if not found:
-        raise workspace.nothing("ablation")
+        raise workspace.no_runs_error("ablation")
     rows: list[Row] = [
         {"task": case.title, "metric": case.metric, "step": case.target_step,
          "target": case.target or None, "arm": label, **scores(curve, case)}
@@ -89,15 +89,15 @@ def make(workspace: Workspace) -> list[Path]:
     ]  # fmt: skip
     whole = overall({c.title: curves for c, curves in found.items() if c.metric == "success"})
     both = [c[label] for c in found.values() for label in (FULL.label, PAPER.label) if label in c]
-    notes = [*curve_notes(both), *workspace.honesty()]
-    bars = Table(
+    notes = [*curve_notes(both), *workspace.budget_notes()]
+    bars = ResultTable(
         [*rows, *({"task": ALL_TASKS, "metric": "success", **row} for row in whole)], notes
     )
     return [
         *workspace.draw("ablation", draw_ablation, bars),
         *_write_table(workspace, rows),
         *_write_overall(workspace, whole),
-        *workspace.draw("ablation-curves", draw_both, Table(tidy_rows(both), notes)),
+        *workspace.draw("ablation-curves", draw_both, ResultTable(tidy_rows(both), notes)),
     ]
 
 
@@ -181,7 +181,7 @@ def _interval(
     return round(float(found.low[0]), 3), round(float(found.high[0]), 3)
 
 
-def draw_ablation(table: Table) -> "Figure":
+def draw_ablation(table: ResultTable) -> "Figure":
     """A panel for each task: the arms from top to bottom, their interval, a line at the target."""
     tasks: dict[str, list[Row]] = {ALL_TASKS: []}
     for row in table.rows:
@@ -234,7 +234,7 @@ def _marks() -> list["Line2D"]:
     ]
 
 
-def draw_both(table: Table) -> "Figure":
+def draw_both(table: ResultTable) -> "Figure":
     """CECPlus and CEC, step by step."""
     return draw_cases(table, CASES)
 
@@ -267,7 +267,7 @@ def _write_table(workspace: Workspace, rows: list[Row]) -> list[Path]:
             line[f"{title}, {_step(rows, title)}"] = _cell(mine[0]) if mine else "-"
         wide.append(line)
     page = PREFACE + markdown(wide) + "\n"
-    return workspace.tell(
+    return workspace.announce(
         save_result(
             workspace.out / "table-ablation", {".md": page.encode()}, wide, workspace.command
         )
@@ -289,7 +289,7 @@ def _write_overall(workspace: Workspace, whole: list[Row]) -> list[Path]:
         for row in whole
     ]
     page = OVERALL + markdown(lines) + "\n"
-    return workspace.tell(
+    return workspace.announce(
         save_result(
             workspace.out / "table-ablation-overall", {".md": page.encode()}, whole,
             workspace.command,

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import curves_of, tidy_rows
-from scrubjay.analysis.results import Row, Table, number_of, save_result
+from scrubjay.analysis.results import ResultTable, Row, number_of, save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import learning_curves
@@ -74,7 +74,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure and the table."""
     groups = STUDY.groups(workspace)
     if not groups:
-        raise workspace.nothing("atari")
+        raise workspace.no_runs_error("atari")
     curves = curves_by_game(groups)
     rows: list[Row] = [
         {
@@ -85,11 +85,11 @@ def make(workspace: Workspace) -> list[Path]:
     ]
     page = PREFACE + markdown(rows) + "\n"
     stem = workspace.out / "table-atari"
-    notes = [*curve_notes(curves), *workspace.honesty()]
-    table = Table([*tidy_rows(curves), *_published_rows()], notes)
+    notes = [*curve_notes(curves), *workspace.budget_notes()]
+    table = ResultTable([*tidy_rows(curves), *_published_rows()], notes)
     return [
         *workspace.draw("atari", draw_atari, table),
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.announce(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
     ]
 
 
@@ -103,7 +103,7 @@ def _published_rows() -> list[Row]:
     ]  # fmt: skip
 
 
-def draw_atari(table: Table) -> "Figure":
+def draw_atari(table: ResultTable) -> "Figure":
     """A panel for each game, with the published score at its end."""
     titles = {(game.task, game.metric): game.title for game in STUDY.games}
     panels = by_title(curves_of(table.rows), titles)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import curves_of, evaluation_curve, progress_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Table
+from scrubjay.analysis.results import ResultTable
 from scrubjay.figures.curves import learning_curves
 from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.methods import CAPACITIES, run_config
@@ -40,17 +40,17 @@ def make(workspace: Workspace) -> list[Path]:
         # first, so that the others are drawn over it: until they are full they are the same
         groups.insert(0, Group("unlimited", unlimited.task, unlimited.runs))
     if not groups:
-        raise workspace.nothing("capacity")
+        raise workspace.no_runs_error("capacity")
     curves = [
         *(evaluation_curve(group, "success") for group in groups),
         *(progress_curve(group, "memory/size", 51) for group in groups),
     ]
-    absent = workspace.left_out((*BOUNDED, "cec"), [TASK])
-    notes = [*curve_notes(curves), *workspace.honesty(), *absent]
-    return workspace.draw("capacity", draw_capacity, Table(tidy_rows(curves), notes))
+    absent = workspace.missing_notes((*BOUNDED, "cec"), [TASK])
+    notes = [*curve_notes(curves), *workspace.budget_notes(), *absent]
+    return workspace.draw("capacity", draw_capacity, ResultTable(tidy_rows(curves), notes))
 
 
-def draw_capacity(table: Table) -> "Figure":
+def draw_capacity(table: ResultTable) -> "Figure":
     """Success and size of the memory, side by side."""
     panels = by_title(curves_of(table.rows), TITLES)
     figure = learning_curves(panels, notes=[NOTE, *table.notes]).figure

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import Curve, curves_of, evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Row, Table, save_result
+from scrubjay.analysis.results import ResultTable, Row, save_result
 from scrubjay.analysis.tables import markdown, summary_at
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import caption, draw_curves
@@ -89,17 +89,17 @@ def make(workspace: Workspace) -> list[Path]:
         curve for task, arms in PANELS.values() for curve in task_curves(workspace, task, arms)
     ]
     if not _shown(curves):
-        raise workspace.nothing("causes")
+        raise workspace.no_runs_error("causes")
     tasks = list(dict.fromkeys(task for task, _ in PANELS.values()))
-    said = [*workspace.broken(tasks), *workspace.honesty()]
+    said = [*workspace.unusable_notes(tasks), *workspace.budget_notes()]
     rows = [*tidy_rows(curves), *paper_rows(curves, ["cec"])]
     return [
-        *workspace.draw("causes", draw_causes, Table(rows, [*curve_notes(curves), *said])),
+        *workspace.draw("causes", draw_causes, ResultTable(rows, [*curve_notes(curves), *said])),
         *_write_table(workspace, said),
     ]
 
 
-def draw_causes(table: Table) -> "Figure":
+def draw_causes(table: ResultTable) -> "Figure":
     """A row for each task, a column for each cause: CEC, and CEC with that cause."""
     curves = curves_of(table.rows)
     papers = papers_of(table)
@@ -183,7 +183,7 @@ def _write_table(workspace: Workspace, notes: Sequence[str]) -> list[Path]:
     ]
     said = "".join(f"\n{note}\n" for note in notes)
     page = f"{PREFACE}{markdown(rows)}\n{said}"
-    return workspace.tell(
+    return workspace.announce(
         save_result(workspace.out / "table-causes", {".md": page.encode()}, rows, workspace.command)
     )
 

@@ -39,7 +39,7 @@ def make(workspace: Workspace) -> list[Path]:
         )
     ]
     if not run:
-        raise workspace.nothing("comparison")
+        raise workspace.no_runs_error("comparison")
     found = workspace.completed("comparison", tidy_rows(run))
     curves = {(short_task(curve.task), curve.label): curve for curve in curves_of(found.rows)}
     shown = {
@@ -49,7 +49,7 @@ def make(workspace: Workspace) -> list[Path]:
         if (task, METHODS[method].label) in curves
     }
     cut = curve_notes([*run, *shown.values()])
-    notes = [*cut, *workspace.honesty(), *workspace.broken(PAPER_TASKS), *found.notes]
+    notes = [*cut, *workspace.budget_notes(), *workspace.unusable_notes(PAPER_TASKS), *found.notes]
     rows = [_compared(workspace, task, method, curve) for (task, method), curve in shown.items()]
     numbers = tidy_rows(list(shown.values()))
     return workspace.write("comparison", PREFACE, rows, notes, numbers)

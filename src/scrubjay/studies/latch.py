@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Cell, Row, Table, number_of
+from scrubjay.analysis.results import Cell, ResultTable, Row, number_of
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.style import TITLE_SIZE, colour_of, in_order
@@ -36,12 +36,12 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure."""
     groups = [group for task in PAPER_TASKS for group in _groups(workspace, task)]
     if not groups:
-        raise workspace.nothing("latch")
+        raise workspace.no_runs_error("latch")
     rows = [row for group in groups for row in first_successes(group)]
     found = workspace.completed("latch", rows)
-    absent = workspace.left_out(PAPER_METHODS, PAPER_TASKS, found.rows)
-    notes = [*workspace.honesty(), *absent, *found.notes]
-    return workspace.draw("latch", draw_latch, Table(found.rows, notes))
+    absent = workspace.missing_notes(PAPER_METHODS, PAPER_TASKS, found.rows)
+    notes = [*workspace.budget_notes(), *absent, *found.notes]
+    return workspace.draw("latch", draw_latch, ResultTable(found.rows, notes))
 
 
 def first_successes(group: Group) -> list[Row]:
@@ -57,7 +57,7 @@ def first_successes(group: Group) -> list[Row]:
     ]  # fmt: skip
 
 
-def draw_latch(table: Table) -> "Figure":
+def draw_latch(table: ResultTable) -> "Figure":
     """A panel for each task, a line for each run."""
     tasks = [
         mine

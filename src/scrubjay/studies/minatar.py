@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import curves_of, tidy_rows
-from scrubjay.analysis.results import Table, save_result
+from scrubjay.analysis.results import ResultTable, save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import mark
@@ -77,9 +77,9 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure and the table."""
     groups = STUDY.groups(workspace)
     if not groups:
-        raise workspace.nothing("minatar")
+        raise workspace.no_runs_error("minatar")
     curves = curves_by_game(groups)
-    notes = [*curve_notes(curves), *workspace.honesty()]
+    notes = [*curve_notes(curves), *workspace.budget_notes()]
     rows = [
         {**STUDY.measure(game, method, group, workspace), "target of MFEC": game.target or "-"}
         for game, method, group in groups
@@ -87,12 +87,12 @@ def make(workspace: Workspace) -> list[Path]:
     page = PREFACE + markdown(rows) + "\n"
     stem = workspace.out / "table-minatar"
     return [
-        *workspace.draw("minatar", draw_minatar, Table(tidy_rows(curves), notes)),
-        *workspace.tell(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.draw("minatar", draw_minatar, ResultTable(tidy_rows(curves), notes)),
+        *workspace.announce(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
     ]
 
 
-def draw_minatar(table: Table) -> "Figure":
+def draw_minatar(table: ResultTable) -> "Figure":
     """A panel for each game, with the target of MFEC."""
     titles = {(game.task, game.metric): game.title for game in STUDY.games}
     panels = by_title(curves_of(table.rows), titles)

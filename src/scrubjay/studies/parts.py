@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 
 from scrubjay.agents import CECPlus, discovery, planning
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, open_figure
 from scrubjay.figures.states import GOAL, draw_maze
 from scrubjay.runs.config import RunConfig
@@ -26,7 +26,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The picture."""
     steps = 3_000 if workspace.budget.quick else 15_000
     points = [*planning_rows(steps), *discovery_rows(steps)]
-    return workspace.draw("parts", draw_parts, Table(points, workspace.honesty()))
+    return workspace.draw("parts", draw_parts, ResultTable(points, workspace.budget_notes()))
 
 
 # ---------------------------------------------------------------- what happens in a real memory
@@ -70,7 +70,7 @@ def _points(panel: str, agent: CECPlus, values: Any) -> list[Row]:
     ]  # fmt: skip
 
 
-def draw_parts(table: Table) -> "Figure":
+def draw_parts(table: ResultTable) -> "Figure":
     """A panel for each picture of a memory."""
     mazes = [gymnasium.make("scrubjay/Point4RoomsOneGoal-v0")] * 2
     mazes.append(gymnasium.make("scrubjay/PointTMaze-v0", depth=20))

@@ -7,7 +7,7 @@ import numpy as np
 
 from scrubjay.analysis.curves import evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Row, Table, save_result
+from scrubjay.analysis.results import ResultTable, Row, save_result
 from scrubjay.analysis.tables import markdown
 from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.panels import curve_notes
@@ -58,14 +58,14 @@ def make(workspace: Workspace) -> list[Path]:
         if (group := arm.group(case, folder(workspace), workspace))
     }
     if not groups:
-        raise workspace.nothing("plus")
+        raise workspace.no_runs_error("plus")
     curves = [evaluation_curve(group, case.metric) for (case, _), group in groups.items()]
-    table = Table(tidy_rows(curves), [*curve_notes(curves), *workspace.honesty()])
+    table = ResultTable(tidy_rows(curves), [*curve_notes(curves), *workspace.budget_notes()])
     rows = [measure(case, group) for (case, _), group in groups.items()]
     page = PREFACE + markdown(rows) + "\n"
     return [
         *workspace.draw("plus", draw_plus, table),
-        *workspace.tell(
+        *workspace.announce(
             save_result(
                 workspace.out / "table-plus", {".md": page.encode()}, rows, workspace.command
             )
@@ -73,9 +73,9 @@ def make(workspace: Workspace) -> list[Path]:
     ]
 
 
-def draw_plus(table: Table) -> "Figure":
+def draw_plus(table: ResultTable) -> "Figure":
     """A panel for each case."""
-    return draw_cases(Table(table.rows, [NOTE, *table.notes]), CASES)
+    return draw_cases(ResultTable(table.rows, [NOTE, *table.notes]), CASES)
 
 
 NOTE = "CEC is shown where noise makes every episode different; elsewhere see the ablation."

@@ -136,7 +136,7 @@ def _make(name: str, module: Any, workspace: Workspace, alone: bool) -> list[Pat
     except RunError as error:
         if alone:
             raise
-        workspace.say(f"{name}: {error}")
+        workspace.print_once(f"{name}: {error}")
         return []
 
 

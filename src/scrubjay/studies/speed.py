@@ -9,7 +9,7 @@ import numpy as np
 from scrubjay.analysis.curves import Curve, band_of, curves_of, evaluation_curve, summary
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import Array, RunData
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.figures.curves import seed_counts
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.style import SOFT, colour_of, in_order
@@ -44,12 +44,12 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure and the table."""
     groups = [group for name in SHOWN if (group := workspace.group(name, TASK))]
     if not groups:
-        raise workspace.nothing("speed")
+        raise workspace.no_runs_error("speed")
     run = [row for group in groups for row in success_by_seconds(group)]
     found = workspace.completed("speed", run)
     curves = curves_by_label(found.rows)
     cut = curve_notes(curve for _, curve in curves.values())
-    table = Table(found.rows, [*cut, *workspace.honesty(), *found.notes])
+    table = ResultTable(found.rows, [*cut, *workspace.budget_notes(), *found.notes])
     labels = [METHODS[name].label for name in SHOWN if METHODS[name].label in curves]
     rows = with_ratios([measure(*curves[label]) for label in labels])
     return [
@@ -123,7 +123,7 @@ def _seconds(row: Row) -> float:
 # ---------------------------------------------------------------- the figure
 
 
-def draw_speed(table: Table) -> "Figure":
+def draw_speed(table: ResultTable) -> "Figure":
     """Success against seconds of training, on a logarithmic axis."""
     figure, grid = open_figure(1, 1, (PAGE_WIDTH, 4.2))
     axes = grid[0][0]

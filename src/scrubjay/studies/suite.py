@@ -12,7 +12,7 @@ import numpy as np
 from scrubjay.analysis.curves import Curve, curves_of, evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
 from scrubjay.analysis.reading import Array
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.analysis.statistics import aggregate, bootstrap_interval, interquartile_mean
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, open_figure
@@ -49,7 +49,7 @@ NETWORK_STEPS = 20_000  # more would take days on two cores
 N_RANDOM_EPISODES = 20
 SHARES = np.linspace(0.1, 1.0, 10)  # of the steps of a task
 LEVELS = np.linspace(0.0, 1.0, 101)  # of the score, for performance profiles
-FEWEST_TASKS = 3  # of a method in the summary
+MIN_TASKS = 3  # of a method in the summary
 
 PREFACE = """# The suite
 
@@ -88,7 +88,7 @@ def cases_of(workspace: Workspace) -> tuple[SuiteTask, ...]:
 
 
 def seeds_of(arm: Arm, workspace: Workspace) -> tuple[int, ...]:
-    """Ten of our own, two of a network, unless others were asked for."""
+    """Ten for our own methods, two for networks, unless others are given."""
     if workspace.budget.quick:
         return SEEDS[:3]
     if workspace.budget.seeds != tuple(range(5)):
@@ -124,7 +124,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The figures and the table."""
     groups = groups_of(workspace)
     if not groups:
-        raise workspace.nothing("suite")
+        raise workspace.no_runs_error("suite")
     run = [curve_of(case, group) for (case, _), group in groups.items()]
     table = workspace.completed("suite", tidy_rows(run))
     found = {(curve.task, curve.label): curve for curve in curves_of(table.rows)}
@@ -137,11 +137,11 @@ def make(workspace: Workspace) -> list[Path]:
     known = random_scores([case for case, _ in shown], folder(workspace), workspace)
     rows = [measure(case, curve, known[case.title]) for case, curve in shown]
     curves = [curve for _, curve in shown]
-    notes = [*curve_notes([*run, *curves]), *workspace.honesty(), *table.notes]
+    notes = [*curve_notes([*run, *curves]), *workspace.budget_notes(), *table.notes]
     points = workspace.completed("suite-summary", all_scores(groups, known))
-    summary = Table(points.rows, [*workspace.honesty(), *points.notes])
+    summary = ResultTable(points.rows, [*workspace.budget_notes(), *points.notes])
     return [
-        *workspace.draw("suite", draw_suite, Table(tidy_rows(curves), notes)),
+        *workspace.draw("suite", draw_suite, ResultTable(tidy_rows(curves), notes)),
         *workspace.draw("suite-summary", draw_summary, summary),
         *workspace.write("table-suite", PREFACE, rows),
     ]
@@ -208,7 +208,7 @@ def random_scores(
     known: dict[str, dict[str, float]] = json.loads(path.read_text()) if path.exists() else {}
     for case in cases:
         if case.title not in known:
-            workspace.say(f"{case.title}: playing {N_RANDOM_EPISODES} episodes at random")
+            workspace.print_once(f"{case.title}: playing {N_RANDOM_EPISODES} episodes at random")
             known[case.title] = random_score(case)
             with replacing(path) as temporary:
                 temporary.write_text(json.dumps(known, indent=2) + "\n")
@@ -254,7 +254,7 @@ def random_score(case: SuiteTask) -> dict[str, float]:
 # ---------------------------------------------------------------- figures
 
 
-def draw_suite(table: Table) -> "Figure":
+def draw_suite(table: ResultTable) -> "Figure":
     """A panel for each task."""
     curves = curves_of(table.rows)
     panels = {
@@ -265,7 +265,7 @@ def draw_suite(table: Table) -> "Figure":
     return learning_curves(panels, "bootstrap", columns=4, notes=table.notes).figure
 
 
-def draw_summary(table: Table) -> "Figure":
+def draw_summary(table: ResultTable) -> "Figure":
     """All tasks together: score against steps, against seconds, and performance profiles."""
     methods, tasks = compared(table.rows)
     scores = {method: scores_of(table.rows, method, tasks) for method in methods}
@@ -299,7 +299,7 @@ def compared(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
     methods: list[str] = []
     for method in sorted(tasks_of, key=lambda name: -len(tasks_of[name])):
         shared = tasks_of[method] & common if methods else tasks_of[method]
-        if not methods or len(shared) >= FEWEST_TASKS:
+        if not methods or len(shared) >= MIN_TASKS:
             common, methods = shared, [*methods, method]
     return in_order(methods), sorted(common)
 

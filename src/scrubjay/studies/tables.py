@@ -1,4 +1,4 @@
-"""The paper's tables: what can be measured is measured, beside what the paper says."""
+"""The paper's tables, with measured values beside those of the paper."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def make(workspace: Workspace) -> list[Path]:
         rows = build()
         page = f"# {title}\n\n{markdown(rows)}\n"
         stem = workspace.out / f"table-{name}"
-        written += workspace.tell(
+        written += workspace.announce(
             save_result(stem, {".md": page.encode()}, rows, workspace.command)
         )
     return written

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.states import BEST, GOAL, draw_toy_panels, greedy_actions
 from scrubjay.figures.style import TITLE_SIZE
@@ -32,14 +32,14 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure of the first seed."""
     group = workspace.group("cec", TASK)
     if group is None:
-        raise workspace.nothing("toy")
+        raise workspace.no_runs_error("toy")
     run = group.runs[0]
     rows = [row for step in run.config["checkpoint_steps"] for row in _rows(run.path, int(step))]
-    notes = [_about(run.seed, group), *workspace.honesty(), *workspace.broken([TASK])]
-    return workspace.draw("toy", draw_toy, Table(rows, notes))
+    notes = [_about(run.seed, group), *workspace.budget_notes(), *workspace.unusable_notes([TASK])]
+    return workspace.draw("toy", draw_toy, ResultTable(rows, notes))
 
 
-def draw_toy(table: Table) -> "Figure":
+def draw_toy(table: ResultTable) -> "Figure":
     """A row for each checkpoint: a greedy episode, and the action chosen at each height."""
     steps = list(dict.fromkeys(int(number_of(row["checkpoint"])) for row in table.rows))
     size = (PAGE_WIDTH, 0.85 * len(steps) + 1.3)

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from scrubjay.analysis.reading import RunData
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.states import (
     GOAL,
@@ -48,7 +48,7 @@ def make(workspace: Workspace) -> list[Path]:
     """The figure of the first seed of each method."""
     groups = {name: group for name in SHOWN if (group := workspace.group(name, TASK))}
     if not groups:
-        raise workspace.nothing("values")
+        raise workspace.no_runs_error("values")
     maze = _env().unwrapped.maze
     states = maze_states(*(np.array(corner) for corner in maze.corners()))
     rows = [
@@ -57,11 +57,11 @@ def make(workspace: Workspace) -> list[Path]:
         for step in group.runs[0].config["checkpoint_steps"]
         for row in _rows(METHODS[name].label, group.runs[0], int(step), states)
     ]
-    notes = [*workspace.honesty(), *workspace.left_out(SHOWN, [TASK])]
-    return workspace.draw("values", draw_values, Table(rows, notes))
+    notes = [*workspace.budget_notes(), *workspace.missing_notes(SHOWN, [TASK])]
+    return workspace.draw("values", draw_values, ResultTable(rows, notes))
 
 
-def draw_values(table: Table) -> "Figure":
+def draw_values(table: ResultTable) -> "Figure":
     """A row for each method, a column for each checkpoint."""
     env = _env()
     methods = list(dict.fromkeys(str(row["method"]) for row in table.rows))

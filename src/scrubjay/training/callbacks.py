@@ -1,4 +1,4 @@
-"""Callbacks in the shape of Stable-Baselines3's, so that those made for it run here too.
+"""Callbacks with the interface of Stable-Baselines3's, so that those made for it work here too.
 
 A rollout is an episode here: `on_rollout_start` and `on_rollout_end` are called at its two ends.
 """
@@ -17,7 +17,7 @@ class BaseCallback:
         model: The agent that is trained.
         n_calls: How many times the callback was called.
         num_timesteps: The agent's steps so far.
-        locals: What a step has brought, one entry for each environment: `infos`, `rewards`,
+        locals: The results of a step, one entry for each environment: `infos`, `rewards`,
             `dones`, `actions`, `new_obs`; and the arguments of `learn`. Where an episode has ended,
             `new_obs` is its last observation and the info has `episode` (`r`, `l`, `t`).
         globals: Empty; Stable-Baselines3 has global names here.
@@ -105,7 +105,7 @@ class BaseCallback:
         """Called before each `on_step`.
 
         Args:
-            locals_: What the step has brought.
+            locals_: The results of the step.
         """
         self.locals.update(locals_)
         self.update_child_locals(locals_)
@@ -114,7 +114,7 @@ class BaseCallback:
         """Pass `locals_` on to the callbacks that this one calls.
 
         Args:
-            locals_: What the step has brought.
+            locals_: The results of the step.
         """
 
     def _init_callback(self) -> None: ...
@@ -158,7 +158,7 @@ class FunctionCallback(BaseCallback):
         self.function = function
 
     def _on_step(self) -> bool:
-        return goes_on(self.function(self.locals, self.globals))
+        return should_continue(self.function(self.locals, self.globals))
 
 
 class CallbackList:
@@ -186,8 +186,8 @@ class CallbackList:
         self.locals.update(locals_)
         for callback in self._updated:
             callback.update_locals(self.locals)
-        answers = [goes_on(callback.on_step()) for callback in self._callbacks]
-        return all(answers)
+        results = [should_continue(callback.on_step()) for callback in self._callbacks]
+        return all(results)
 
     def rollout_end(self) -> None:
         """Call all at the end of an episode."""
@@ -204,8 +204,8 @@ class CallbackList:
 
 
 @contextmanager
-def attended(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
-    """Tell callbacks of ours whose training they see, and close them at its end, also on errors.
+def attached(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
+    """Set `agent` and `evaluator` of our callbacks, and close them at the end, also after errors.
 
     Args:
         callback: As in `learn`.
@@ -222,9 +222,9 @@ def attended(callback: Callback, agent: Any, evaluator: Any) -> Iterator[None]:
             each.close()
 
 
-def goes_on(answer: bool | None) -> bool:
-    """Whether training goes on after a callback's answer; a function may return nothing."""
-    return answer is None or bool(answer)
+def should_continue(result: bool | None) -> bool:
+    """Whether training continues after a callback's return value; None counts as True."""
+    return result is None or bool(result)
 
 
 def _as_list(callback: Callback) -> list[Any]:

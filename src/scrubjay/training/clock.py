@@ -1,4 +1,4 @@
-"""Wall-clock time by what it was spent on."""
+"""Wall-clock time of training, evaluation, compilation and saving."""
 
 import time
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Stopwatch:
 
 
 class Clock:
-    """Wall-clock time by what it was spent on."""
+    """Wall-clock time of training, evaluation, compilation and saving."""
 
     def __init__(self, first_step: int = 0) -> None:
         self.compiling, self.evaluating, self.saving = Stopwatch(), Stopwatch(), Stopwatch()
@@ -29,7 +29,7 @@ class Clock:
         self._before = dict.fromkeys(TOTALS, 0.0)
 
     def restore(self, row: Mapping[str, str]) -> None:
-        """Go on from the last row that an earlier process of the same run wrote."""
+        """Continue from the last row that an earlier process of the same run wrote."""
         self._before = {name: float(row[f"time/{name}"]) for name in TOTALS}
 
     def _training(self) -> float:
@@ -37,7 +37,7 @@ class Clock:
         return max(time.perf_counter() - self._start - elsewhere, 1e-9)
 
     def fps(self, timestep: int) -> float:
-        """Steps a second since this process started, compilation and evaluation apart."""
+        """Steps per second since this process started, without compilation and evaluation."""
         return (timestep - self._first_step) / self._training()
 
     def totals(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Many collectors, one writer: episodes are handed out, come back whole, and are learned here.
+"""Training with collectors: they run whole episodes, and this process learns from them.
 
 `Collection.run` is the writer's loop. In rounds, all collectors run one episode against the same
 memory, then all episodes are learned in the order of the collectors: the result depends on the seed
@@ -23,14 +23,14 @@ from scrubjay.memory import EpisodicMemory
 from scrubjay.training.callbacks import CallbackList
 from scrubjay.training.collector import Collected, CollectorAgent, Job, Order
 from scrubjay.training.interrupts import InterruptGuard
-from scrubjay.training.opening import Budget
 from scrubjay.training.protocols import Agent
 from scrubjay.training.records import EpisodeRecord
 from scrubjay.training.session import Session
+from scrubjay.training.setup import Budget
 
 POLL = 0.1  # seconds between two looks at Ctrl-C and at silent collectors
 LAST = 20  # episodes that tell how long the next ones will be
-MOST_FAILURES = 3  # of one collector in a row, without a whole episode between them
+MAX_FAILURES = 3  # of one collector in a row, without a whole episode between them
 
 Mode = Literal["rounds", "free"]
 
@@ -66,7 +66,7 @@ class Learner(Agent, Protocol):
         """Count the steps of a collector's episode, and let the embedding learn from them."""
 
     def learn_collected(
-        self, environment: int, collected: Collected, goes_on: bool
+        self, environment: int, collected: Collected, next_is_open: bool
     ) -> dict[str, float]:
         """Learn from a collector's whole episode and close it."""
 
@@ -88,7 +88,7 @@ class Transport(Protocol):
         """Give a collector an episode to run, after those that it has."""
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
-        """What has come back from which collectors, after at most so many seconds."""
+        """The results of collectors that have arrived, after at most that many seconds."""
 
     def publish(self) -> None:
         """Let collectors decide against the memories as they are now."""
@@ -123,7 +123,7 @@ class Collectors:
     Attributes:
         n: How many, each with an environment of its own.
         mode: "rounds": all run an episode, then all are learned; the result depends on the seed and
-            on `n` only. "free": no one waits; faster, and no two runs are the same.
+            on `n` only. "free": collectors do not wait; faster, but not reproducible.
         make_env: Makes an environment, a function of a module; needed where the agent's environment
             was neither made by `gymnasium.make` nor can be pickled.
         timeout: Seconds without a step after which a collector is replaced.
@@ -351,7 +351,7 @@ class Collection:
     def _learn(self, index: int, collected: Collected, learned_before: int) -> None:
         agent = self.agent
         staleness = agent.n_episodes - learned_before
-        totals = agent.learn_collected(index, collected, goes_on=bool(self._open[index]))
+        totals = agent.learn_collected(index, collected, next_is_open=bool(self._open[index]))
         record = EpisodeRecord(
             agent.n_episodes - 1, index, agent.num_timesteps, len(collected.experience.rewards),
             collected.total_reward, collected.terminated, collected.truncated, collected.is_success,
@@ -372,8 +372,8 @@ class Collection:
     def _replace(self, index: int, failure: Failure) -> None:
         """Nothing that was learned is lost: only the open episode is dropped, and counted."""
         self._failures[index] += 1
-        if failure.at_start or self._failures[index] == MOST_FAILURES:
-            times = "" if failure.at_start else f" {MOST_FAILURES} times in a row"
+        if failure.at_start or self._failures[index] == MAX_FAILURES:
+            times = "" if failure.at_start else f" {MAX_FAILURES} times in a row"
             raise CollectorError(f"collector {index} failed{times}: {failure.reason}")
         if self._open[index]:
             self.agent.drop_episode(index)

@@ -75,7 +75,7 @@ class CollectorAgent(Protocol):
     memories: dict[str, EpisodicMemory]
 
     def follow(self, order: Order) -> None:
-        """Be as the learning agent was when it handed out an episode, the memories apart.
+        """Take the state of the learning agent when it handed out an episode, except its memories.
 
         Args:
             order: The episode.
@@ -100,7 +100,7 @@ class CollectorAgent(Protocol):
 
 
 class Job(NamedTuple):
-    """What makes a collector; it travels to its process.
+    """Everything that a collector's process needs to make it.
 
     Attributes:
         agent: A copy of the agent.

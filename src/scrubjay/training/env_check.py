@@ -6,8 +6,8 @@ scale, sensors that measure nothing, and how often random actions succeed.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import gymnasium
@@ -17,21 +17,23 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 from scrubjay.embedding.parts import KINDS, Part, find_parts
+from scrubjay.training.env_play import Played, as_number, as_vector, outside, play_at_random
 from scrubjay.training.environments import EpisodeLimit, time_limit
-from scrubjay.training.records import SuccessReader
 
 Level = Literal["ok", "advice", "problem"]
 Floats = npt.NDArray[np.float64]
 
+GYMNASIUM_FIX = "correct what the message says"
+
 N_COMPARED = 50  # steps that are compared between two environments of the same seed
-HOLD = 20  # the longest time that a random action is held, so that it leads somewhere
 WHITE = 0.1  # a dimension whose lag-1 autocorrelation is below this is noise
-FEWEST = 200  # steps that are needed to say so
+MIN_STEPS = 200  # steps that are needed to say so
 SPREAD = 1000.0  # how many times larger one dimension may be than another
 LARGEST_REWARD = 1e4
 ROUNDING = 1e-8  # changes of a number of size 1 that are rounding errors
 DENSE = 0.5  # share of steps with a reward of their own from which on rewards are not sparse
-SMALL_IMAGE = 3  # axes of an observation that is an image
+IMAGE_SIDE = 8  # pixels of the smallest image; smaller arrays are tables of numbers
+WIDE = 1e6  # width of a dimension of actions from which on it is no limit at all
 
 
 @dataclass(frozen=True)
@@ -53,22 +55,6 @@ class Finding:
     fix: str = ""
 
 
-@dataclass
-class Played:
-    """Random episodes: what their steps returned."""
-
-    observations: list[list[Floats]] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
-    returns: list[float] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    terminated: list[bool] = field(default_factory=list)
-    successes: list[bool | None] = field(default_factory=list)
-    info_keys: set[str] = field(default_factory=set)
-    n_outside: int = 0
-    n_changed: int = 0
-    endless: int = 0
-
-
 def check_environment(
     make: Callable[[], gymnasium.Env[Any, Any]],
     n_steps: int = 5000,
@@ -84,6 +70,14 @@ def check_environment(
     Returns:
         What was found, one entry for each check.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of Gymnasium are findings
+        return _check(make, n_steps, success_key)
+
+
+def _check(
+    make: Callable[[], gymnasium.Env[Any, Any]], n_steps: int, success_key: str | None
+) -> list[Finding]:
     env = make()
     spaces_found = [*check_action_space(env.action_space), *check_observation_space(env)]
     found = [*check_with_gymnasium(make), *spaces_found]
@@ -94,6 +88,8 @@ def check_environment(
     found += check_reproducible(make)
     played = play_at_random(env, n_steps, success_key)
     env.close()
+    if played.other_shape:
+        return [*found, _other_shape(played)]
     limit = time_limit(env)
     return [
         *found,
@@ -109,7 +105,7 @@ def check_environment(
 
 
 def check_with_gymnasium(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
-    """What Gymnasium's own checker says, each warning as a piece of advice."""
+    """The findings of Gymnasium's own checker; its warnings become advice."""
     what, expected = "Gymnasium's checker", "an environment that follows Gymnasium's interface"
     env = make()
     with warnings.catch_warnings(record=True) as said:
@@ -117,22 +113,21 @@ def check_with_gymnasium(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterato
         try:
             check_env(env.unwrapped, skip_render_check=True)
         except Exception as error:  # its own assertions, and whatever the environment raises
-            yield Finding(
-                "problem", what, expected, _one_line(error), "change what the message names"
-            )
+            yield Finding("problem", what, expected, _one_line(error), GYMNASIUM_FIX)
             return
         finally:
             env.close()
     texts = dict.fromkeys(_one_line(each.message) for each in said)
-    texts = {text: None for text in texts if "infinity" not in text}  # no limit is no mistake
+    # bounds are checked below, and actions are scaled by the agents
+    texts = {text: None for text in texts if "infinity" not in text and "symmetric" not in text}
     for text in texts:
-        yield Finding("advice", what, expected, text, "change what the message names")
+        yield Finding("advice", what, expected, text, GYMNASIUM_FIX)
     if not texts:
         yield Finding("ok", what, expected, "nothing to complain about")
 
 
 def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
-    """Bounded Box, Discrete or MultiDiscrete."""
+    """Box with bounds of a sensible size, Discrete or MultiDiscrete."""
     what, expected = "actions", "a bounded Box, Discrete or MultiDiscrete space"
     if isinstance(space, spaces.Box) and not space.is_bounded():
         yield Finding(
@@ -141,9 +136,21 @@ def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
             "TransformAction(env, lambda action: action, Box(-1, 1, ...))",
         )  # fmt: skip
     elif not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
-        yield Finding("problem", what, expected, f"{space}", "use one of these spaces")
+        yield Finding("problem", what, expected, f"{space}", _action_fix(space))
+    elif isinstance(space, spaces.Box) and (space.high / 2 - space.low / 2).max() > WIDE / 2:
+        yield Finding(
+            "advice", what, f"bounds less than {WIDE:g} apart", f"{space}",
+            "set the bounds to what the environment can execute: exploration draws uniform actions "
+            "from the Box",
+        )  # fmt: skip
     else:
         yield Finding("ok", what, expected, f"{space}")
+
+
+def _action_fix(space: gymnasium.Space[Any]) -> str:
+    if isinstance(space, spaces.MultiBinary):
+        return f"use MultiDiscrete([2] * {int(np.prod(space.shape))})"
+    return "make one Box or MultiDiscrete of all actions, and take it apart in step"
 
 
 def check_observation_space(env: gymnasium.Env[Any, Any]) -> Iterator[Finding]:
@@ -166,8 +173,10 @@ def _goals(env: gymnasium.Env[Any, Any]) -> Finding:
     assert isinstance(env.observation_space, spaces.Dict)
     goal = env.observation_space["desired_goal"].sample()
     compute = getattr(env, "compute_reward", getattr(env.unwrapped, "compute_reward", None))
+    if compute is None:
+        fix = "add this method, so that cec-plus knows which states achieve a goal"
+        return Finding("advice", "goals", expected, "no compute_reward", fix)
     try:
-        assert compute is not None, "no compute_reward"
         shape = np.shape(compute(np.stack([goal] * 3), np.stack([goal] * 3), [{}] * 3))
         assert shape == (3,), f"rewards of shape {shape} for three goals"
     except Exception as error:  # user's code
@@ -195,16 +204,45 @@ def check_results(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Findi
                 fix = "return these, as Gymnasium does since version 0.26"
                 yield Finding("problem", what, f"{n} values: {expected}", f"{kind}", fix)
                 return
+            if wrong := [*_wrong_shape(env, what, result[0]), *_wrong_reward(result)]:
+                yield from wrong
+                return
     finally:
         env.close()
 
 
+def _wrong_shape(env: gymnasium.Env[Any, Any], what: str, observation: Any) -> Iterator[Finding]:
+    reason = outside(env.observation_space, observation)
+    if "shape" in reason or "no entry" in reason:
+        yield Finding(
+            "problem", "observations", f"an observation within observation_space from {what}",
+            reason, "correct observation_space, or what is returned",
+        )  # fmt: skip
+
+
+def _wrong_reward(result: tuple[Any, ...]) -> Iterator[Finding]:
+    if len(result) == 2:
+        return  # of reset
+    try:
+        as_number(result[1])
+    except (TypeError, ValueError, IndexError):
+        fix = "return a float as the second value"
+        yield Finding("problem", "step", "a number as reward", f"{result[1]!r}", fix)
+
+
+def _other_shape(played: Played) -> Finding:
+    return Finding(
+        "problem", "observations", "observations of one shape", played.other_shape,
+        "return an array of the same shape in every step",
+    )  # fmt: skip
+
+
 def check_reproducible(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
-    """Two environments with the same seed and the same actions go the same way."""
+    """Two environments with the same seed and the same actions behave the same."""
     expected = "the same seed gives the same first observation"
     first, second = make(), make()
     try:
-        start, again = (_vector(env.reset(seed=7)[0]) for env in (first, second))
+        start, again = (as_vector(env.reset(seed=7)[0]) for env in (first, second))
         if not np.array_equal(start, again, equal_nan=True):
             yield Finding(
                 "problem", "reset", expected, "two resets with seed 7 differ",
@@ -213,12 +251,12 @@ def check_reproducible(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[
             return
         yield Finding("ok", "reset", expected, "the same")
         expected = "the same seed and actions give the same episode"
-        step = _first_difference(first, second)
-        if step is None:
-            yield Finding("ok", "step", expected, f"the same for {N_COMPARED} steps")
+        n_steps, same = _compare(first, second)
+        if same:
+            yield Finding("ok", "step", expected, f"the same for {_steps(n_steps)}")
         else:
             yield Finding(
-                "advice", "step", expected, f"different from step {step} on",
+                "advice", "step", expected, f"different from step {n_steps} on",
                 "draw random numbers from self.np_random only; a real robot cannot do better",
             )  # fmt: skip
     finally:
@@ -226,77 +264,25 @@ def check_reproducible(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[
         second.close()
 
 
-def _first_difference(
-    first: gymnasium.Env[Any, Any], second: gymnasium.Env[Any, Any]
-) -> int | None:
+def _compare(first: gymnasium.Env[Any, Any], second: gymnasium.Env[Any, Any]) -> tuple[int, bool]:
+    """How many steps are the same, and whether these are all."""
     first.action_space.seed(7)
     for step in range(N_COMPARED):
         action = first.action_space.sample()
         results = [env.step(action) for env in (first, second)]
         (one, reward, ends, cut, _), (other, other_reward, *_) = results
         seen, others = (
-            np.append(_vector(what), float(np.asarray(value).reshape(-1)[0]))
+            np.append(as_vector(what), as_number(value))
             for what, value in ((one, reward), (other, other_reward))
         )
         if not np.array_equal(seen, others, equal_nan=True):
-            return step
+            return step, False
         if ends or cut:
-            return None
-    return None
+            return step + 1, True
+    return N_COMPARED, True
 
 
 # ---------------------------------------------------------------- random episodes
-
-
-def play_at_random(
-    env: gymnasium.Env[Any, Any], n_steps: int, success_key: str | None = None
-) -> Played:
-    """Play random actions, each held for up to `HOLD` steps, as agents explore."""
-    played, reader = Played(), SuccessReader(success_key)
-    rng = np.random.default_rng(0)
-    env.action_space.seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        while len(played.rewards) < n_steps:
-            _play(env, played, reader, rng, EpisodeLimit.LONG)
-    return played
-
-
-def _play(
-    env: gymnasium.Env[Any, Any],
-    played: Played,
-    success_of: SuccessReader,
-    rng: np.random.Generator,
-    longest: int,
-) -> None:
-    """One episode."""
-    observation, _ = env.reset(seed=len(played.lengths))
-    vectors = [_vector(observation)]
-    rewards: list[float] = []
-    action, held = None, 0
-    while len(rewards) < longest:
-        if held == 0:
-            action, held = env.action_space.sample(), int(rng.integers(1, HOLD + 1))
-        held -= 1
-        before, copied = observation, _vector(observation)
-        observation, reward, terminated, truncated, info = env.step(action)
-        played.n_changed += not np.array_equal(_vector(before), copied, equal_nan=True)
-        played.n_outside += not env.observation_space.contains(observation)
-        vectors.append(_vector(observation))
-        rewards.append(float(np.asarray(reward).reshape(-1)[0]))
-        if terminated or truncated:
-            played.terminated.append(bool(terminated))
-            played.successes.append(success_of(info))
-            played.info_keys |= set(map(str, info))
-            break
-    else:
-        played.endless += 1
-        played.terminated.append(False)
-        played.successes.append(None)
-    played.observations.append(vectors)
-    played.rewards += rewards
-    played.returns.append(sum(rewards))
-    played.lengths.append(len(rewards))
 
 
 def check_ends(played: Played, limit: int | None) -> Iterator[Finding]:
@@ -310,7 +296,8 @@ def check_ends(played: Played, limit: int | None) -> Iterator[Finding]:
         )  # fmt: skip
         return
     lengths = played.lengths
-    found = f"{len(lengths)} of {min(lengths)} to {max(lengths)} steps"
+    shortest = f"{min(lengths)} to " if min(lengths) < max(lengths) else ""
+    found = f"{len(lengths)} of {shortest}{_steps(max(lengths))}"
     yield Finding("ok", what, expected, f"{found}; time limit: {limit or 'none declared'}")
     same_end = len(lengths) >= 3 and len(set(lengths)) == 1 and lengths[0] > 1
     if same_end and all(played.terminated):
@@ -329,7 +316,7 @@ def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
         entries = ", ".join(sorted(played.info_keys)) or "no entries"
         yield Finding(
             "advice", "success", expected, f"info has {entries}",
-            'return {"is_success": ...} as info, or name another entry by --success-key',
+            'return {"is_success": ...} as info, or name another entry by --success-key KEY',
         )  # fmt: skip
         return
     rate = float(np.mean(known))
@@ -340,12 +327,17 @@ def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
             "nothing can be learned before the first success: begin some episodes nearer to the "
             "goal, make them longer, or expect many episodes without any",
         )  # fmt: skip
+    elif rate == 1:
+        yield Finding(
+            "advice", "success", "random actions that fail now and then", found,
+            "return False if the episode was not solved; if it was, there is nothing to learn",
+        )  # fmt: skip
     else:
         yield Finding("ok", "success", expected, found)
 
 
 def check_rewards(played: Played) -> Iterator[Finding]:
-    """Finite, sparse, of sensible size."""
+    """Rewards are finite, sparse and of a reasonable size."""
     rewards = np.array(played.rewards)
     if not np.isfinite(rewards).all():
         yield Finding(
@@ -354,9 +346,12 @@ def check_rewards(played: Played) -> Iterator[Finding]:
             "find the division by zero or the overflow in step",
         )  # fmt: skip
         return
+    if not rewards.any():
+        yield _no_reward(played)
+        return
     most_common = float(np.median(rewards))
     share = float(np.mean(rewards != most_common))
-    found = f"{share:.1%} of the steps have another reward than {most_common:g}"
+    found = f"{share:.1%} of the steps have a reward other than {most_common:g}"
     if most_common and not share:
         found = f"every step pays {most_common:g}: the return counts steps"
     largest = float(np.abs(rewards).max())
@@ -374,6 +369,17 @@ def check_rewards(played: Played) -> Iterator[Finding]:
         yield Finding("ok", "rewards", "finite and sparse", found)
 
 
+def _no_reward(played: Played) -> Finding:
+    expected, found = "a reward other than 0", f"0 in all of {len(played.rewards):,} steps"
+    if any(played.successes):
+        fix = "give a reward for success: agents learn from rewards, not from info"
+        return Finding("problem", "rewards", expected, f"{found}, also at successes", fix)
+    if False in played.successes:  # said of success already
+        return Finding("ok", "rewards", expected, f"{found}, because no episode succeeded")
+    fix = "nothing can be learned before the first reward: make it easier to find"
+    return Finding("advice", "rewards", expected, found, fix)
+
+
 def check_numbers(played: Played) -> Iterator[Finding]:
     """Observations that are finite, within their space, and not changed afterwards."""
     matrix = np.concatenate([np.array(vectors) for vectors in played.observations])
@@ -387,8 +393,9 @@ def check_numbers(played: Played) -> Iterator[Finding]:
     if played.n_outside:
         yield Finding(
             "advice", "numbers", "observations within observation_space",
-            f"{played.n_outside} of {len(played.rewards)} are outside",
-            "widen the space, or clip; check its dtype too",
+            f"{played.n_outside:,} of {len(played.rewards):,} are outside; the first of them: "
+            f"{played.why_outside}",
+            "correct observation_space, or what is returned",
         )  # fmt: skip
     if played.n_changed:
         yield Finding(
@@ -405,10 +412,17 @@ def check_dimensions(played: Played) -> Iterator[Finding]:
     """Dimensions that do not move, that differ in scale, or that are noise."""
     episodes = [np.array(vectors) for vectors in played.observations]
     matrix = np.concatenate(episodes)
-    if not np.isfinite(matrix).all() or matrix.shape[1] > FEWEST:
+    if not np.isfinite(matrix).all():
+        return
+    spread, moving = matrix.std(axis=0), _moves(matrix)
+    if not moving.any():
+        yield Finding(
+            "problem", "dimensions", "observations that change", "all of them are the same",
+            "return what distinguishes one state from another",
+        )  # fmt: skip
+        return
+    if matrix.shape[1] > MIN_STEPS:
         return  # of images, single pixels say nothing
-    spread = matrix.std(axis=0)
-    moving = _moves(matrix)
     what, constant = "dimensions", np.flatnonzero(~moving).tolist()
     if constant:
         yield Finding(
@@ -425,9 +439,10 @@ def check_dimensions(played: Played) -> Iterator[Finding]:
     noise = noise_dimensions(episodes)
     if noise:
         yield Finding(
-            "advice", what, "sensors that tell something",
+            "advice", what, "sensors that measure something",
             f"white noise, no value depends on the one before: {_listed(noise)}",
-            "leave them out, for example by the embedding SelectKeys or a wrapper",
+            "cec-plus ignores them; for other methods leave them out, by a wrapper or, in a Dict, "
+            "by the embedding SelectKeys",
         )  # fmt: skip
     if not constant and not noise:
         yield Finding(
@@ -445,13 +460,13 @@ def noise_dimensions(episodes: Sequence[Floats]) -> list[int]:
     """Dimensions whose values do not depend on the values one step before."""
     before = np.concatenate([episode[:-1] for episode in episodes])
     after = np.concatenate([episode[1:] for episode in episodes])
-    if len(before) < FEWEST:
+    if len(before) < MIN_STEPS:
         return []
     found, moving = [], _moves(before)
     for i in range(before.shape[1]):
         x, y = before[:, i], after[:, i]
-        # a flag that is mostly constant is no noise
-        if moving[i] and y.std() > 0 and len(np.unique(x)) > FEWEST // 2:
+        # a flag that is mostly constant is not noise
+        if moving[i] and y.std() > 0 and len(np.unique(x)) > MIN_STEPS // 2:
             correlation = float(np.corrcoef(x, y)[0, 1])
             if abs(correlation) < WHITE:
                 found.append(i)
@@ -461,7 +476,9 @@ def noise_dimensions(episodes: Sequence[Floats]) -> list[int]:
 # ---------------------------------------------------------------- advice
 
 
-def method_to_try(env: gymnasium.Env[Any, Any], findings: Sequence[Finding]) -> tuple[str, str]:
+def method_to_try(
+    env: gymnasium.Env[Any, Any], findings: Sequence[Finding]
+) -> tuple[str, str, list[str]]:
     """The method to try first, and why.
 
     Args:
@@ -469,25 +486,23 @@ def method_to_try(env: gymnasium.Env[Any, Any], findings: Sequence[Finding]) -> 
         findings: What was found in it.
 
     Returns:
-        The name of the method and a reason.
+        The name of the method, a reason, and the options of `scrubjay train` that it needs.
     """
-    parts = env.observation_space
-    is_image = isinstance(parts, spaces.Box) and len(parts.shape) >= SMALL_IMAGE - 1
+    space = env.observation_space
+    is_image = isinstance(space, spaces.Box) and sum(n >= IMAGE_SIDE for n in space.shape) > 1
     if is_image and isinstance(env.action_space, spaces.Discrete):
-        return "mfec", "it is made for images and discrete actions"
+        return "mfec", "it is made for images and discrete actions", []
+    if is_image:
+        reason = "it needs no settings but an embedding, which makes the images shorter"
+        return "cec-plus", reason, ["--embedding", "frequencies:4+frozen:1000"]
     dense = any(each.what == "rewards" and "sac" in each.fix for each in findings)
     if dense and isinstance(env.action_space, spaces.Box):
-        return "cec-plus", "it needs no settings and seconds; then sac, because rewards are dense"
-    return "cec-plus", "it needs no settings"
+        return "cec-plus", "it needs no settings; then sac, because rewards are dense", []
+    return "cec-plus", "it needs no settings", []
 
 
-def _vector(observation: Any) -> Floats:
-    """An observation as a new flat vector; categories as their numbers."""
-    if isinstance(observation, Mapping):
-        return np.concatenate([_vector(part) for part in observation.values()])
-    if isinstance(observation, tuple):
-        return np.concatenate([_vector(part) for part in observation])
-    return np.array(observation, dtype=np.float64).reshape(-1)
+def _steps(n: int) -> str:
+    return f"{n:,} step" if n == 1 else f"{n:,} steps"
 
 
 def _listed(numbers: Sequence[int]) -> str:

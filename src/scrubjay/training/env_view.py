@@ -1,4 +1,4 @@
-"""The training environment in the shape of a `VecEnv` of Stable-Baselines3.
+"""The training environment with the interface of Stable-Baselines3's `VecEnv`.
 
 That is what `agent.get_env()` returns: the loops that people write with `model.get_env()`,
 `evaluate_policy` and callbacks expect it. Stable-Baselines3 need not be installed.
@@ -96,7 +96,7 @@ class EnvView:
         return self.step(self._actions)
 
     def render(self, mode: str | None = None) -> Any:  # noqa: ARG002
-        """Render as the environment's own render mode says."""
+        """Render in the environment's own render mode."""
         return self.env.render()
 
     def get_images(self) -> list[Any]:

@@ -137,7 +137,7 @@ class VectorEnvironment:
 
 
 def _info(infos: Mapping[str, Any], lane: int) -> dict[str, Any]:
-    """The lane's own entries of a vector info: those whose mask `_name` says so."""
+    """The lane's own entries of a vector info, according to their masks `_name`."""
     return {
         key: _entry(values, lane)
         for key, values in infos.items()
@@ -186,7 +186,7 @@ class EpisodeLimit:
         self._warned = False
         declared = None if self._given else time_limit(env)
         self.first = max_episode_steps or (self.LONG if declared is None else 2**62)
-        """The length from which on `ends` must be asked."""
+        """The episode length from which on `ends` must be called."""
 
     def ends(self, length: int, is_last: bool) -> bool:
         """Whether an episode of this length ends now; `is_last`: training only waits for it."""

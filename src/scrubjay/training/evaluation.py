@@ -19,7 +19,7 @@ Trajectory = list[tuple[int, float, float]]  # step, x, y
 
 
 class EvaluationStopped(Exception):  # noqa: N818
-    """Somebody asked to stop in the middle of an evaluation, which then counts for nothing."""
+    """An evaluation was interrupted; its results are discarded."""
 
 
 N_PATHS, N_POINTS = 3, 200  # episodes of an evaluation whose way is kept, points of each
@@ -59,7 +59,7 @@ class Evaluator:
 
     @property
     def walls(self) -> list[list[float]]:
-        """What stands in the way, as line segments, where the task tells."""
+        """The walls of the task as line segments, if it has any."""
         return list(getattr(self.env.unwrapped, "outline", []))
 
     def run(
@@ -122,7 +122,7 @@ class Evaluator:
 
 
 def has_position(task: Any) -> bool:
-    """Whether a task tells its place as two floats; others may mean other things by the word."""
+    """Whether a task has a `position` of two floats; in other tasks it may mean something else."""
     position = getattr(task, "position", None)
     return isinstance(position, tuple) and [type(x) for x in position] == [float, float]
 

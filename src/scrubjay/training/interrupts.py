@@ -1,4 +1,4 @@
-"""Ctrl-C, taken at a moment that suits: between two steps, never inside a write."""
+"""Ctrl-C, handled between two steps and never inside a write."""
 
 import os
 import signal

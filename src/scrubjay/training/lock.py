@@ -80,7 +80,7 @@ def is_held(folder: Path) -> bool:
 
 
 def owner(folder: Path) -> str:
-    """Who holds the folder, as far as `owner.json` says."""
+    """The owner of the folder, according to `owner.json`."""
     try:
         content = json.loads((folder / OWNER).read_text(encoding="utf-8"))
         return f"process {content['pid']} on {content['host']}"

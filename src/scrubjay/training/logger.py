@@ -19,7 +19,7 @@ from scrubjay.optional import require
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
 
 STEPS, EPISODES, RECORDED = "steps", "episodes", "recorded"
-"""When training writes to an output: every so many steps, every so many episodes, or only what
+"""When training writes to an output: after a number of steps, of episodes, or only what
 callbacks have recorded."""
 
 
@@ -28,7 +28,7 @@ class Output(Protocol):
 
     kind: str
     """What `record(..., exclude=kind)` leaves out: "stdout", "tensorboard" or "csv"."""
-    rhythm: str
+    trigger: str
 
     def write(self, values: Mapping[str, Any], step: int) -> None:
         """Write a row."""
@@ -86,17 +86,17 @@ class Logger:
         self.name_to_count[key] = count + 1
 
     def dump(
-        self, step: int = 0, own: Mapping[str, Any] | None = None, rhythm: str | None = None
+        self, step: int = 0, own: Mapping[str, Any] | None = None, trigger: str | None = None
     ) -> None:
         """Send what has been recorded to every output, and forget it.
 
         Args:
             step: The agent's step.
-            own: Values of training itself, which go to the outputs of one rhythm only.
-            rhythm: That rhythm.
+            own: Values of training itself, which go to the outputs of one trigger only.
+            trigger: That trigger.
         """
         for output in self.outputs:
-            values = dict(own or {}) if output.rhythm == rhythm else {}
+            values = dict(own or {}) if output.trigger == trigger else {}
             values |= {
                 key: value
                 for key, value in self.name_to_value.items()
@@ -108,16 +108,16 @@ class Logger:
         self.name_to_count.clear()
         self.name_to_excluded.clear()
 
-    def send(self, values: Mapping[str, Any], step: int, rhythm: str) -> None:
-        """Send values of training itself to the outputs of one rhythm.
+    def send(self, values: Mapping[str, Any], step: int, trigger: str) -> None:
+        """Send values of training itself to the outputs of one trigger.
 
         Args:
             values: The values by name.
             step: The agent's step.
-            rhythm: The rhythm.
+            trigger: The trigger.
         """
         for output in self.outputs:
-            if output.rhythm == rhythm:
+            if output.trigger == trigger:
                 output.write(values, step)
 
     def add(self, output: Output) -> None:
@@ -128,16 +128,16 @@ class Logger:
         """
         self.outputs.append(output)
 
-    def has(self, rhythm: str) -> bool:
-        """Whether some output has a rhythm.
+    def has(self, trigger: str) -> bool:
+        """Whether some output has a trigger.
 
         Args:
-            rhythm: The rhythm.
+            trigger: The trigger.
 
         Returns:
             Whether there is one.
         """
-        return any(output.rhythm == rhythm for output in self.outputs)
+        return any(output.trigger == trigger for output in self.outputs)
 
     def log(self, *args: object, level: int = INFO) -> None:
         """Print a line, unless its level is below that of the logger.
@@ -219,13 +219,13 @@ class TensorBoardOutput:
     kind = "tensorboard"
 
     def __init__(
-        self, folder: str | PathLike[str], rhythm: str = STEPS, first_step: int = 0
+        self, folder: str | PathLike[str], trigger: str = STEPS, first_step: int = 0
     ) -> None:
         writer = require("tensorboard.summary.writer.event_file_writer", "tensorboard")
         self._summaries = require("tensorboard.compat.proto.summary_pb2", "tensorboard")
         self._events = require("tensorboard.compat.proto.event_pb2", "tensorboard")
         self.folder = str(folder)
-        self.rhythm = rhythm
+        self.trigger = trigger
         self._first_step = first_step
         self._writer = writer.EventFileWriter(self.folder)
 
@@ -249,7 +249,7 @@ class TensorBoardOutput:
 class TableOutput:
     """A table on the terminal, as Stable-Baselines3 prints it."""
 
-    kind, rhythm = "stdout", EPISODES
+    kind, trigger = "stdout", EPISODES
 
     def write(self, values: Mapping[str, Any], step: int) -> None:  # noqa: ARG002
         """Print the values."""
@@ -263,7 +263,7 @@ class TableOutput:
 class ForwardOutput:
     """Another logger, such as the one that `stable_baselines3.common.logger.configure` makes."""
 
-    kind, rhythm = "", EPISODES
+    kind, trigger = "", EPISODES
 
     def __init__(self, logger: Any) -> None:
         self.logger = logger

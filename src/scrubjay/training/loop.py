@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from scrubjay.randomness import Stream, reset_seed
 from scrubjay.streams import reset_seeds, seed_words
-from scrubjay.training.callbacks import Callback, CallbackList, attended
+from scrubjay.training.callbacks import Callback, CallbackList, attached
 from scrubjay.training.collecting import (
     Collection,
     Collectors,
@@ -29,12 +29,12 @@ from scrubjay.training.environments import (
 )
 from scrubjay.training.interrupts import InterruptGuard
 from scrubjay.training.logger import open_outputs
-from scrubjay.training.opening import Budget, open_evaluator, open_folder
 from scrubjay.training.progress import open_progress
 from scrubjay.training.protocols import Agent
 from scrubjay.training.records import EpisodeRecord, SuccessReader
 from scrubjay.training.run_folder import RunFolder
 from scrubjay.training.session import NEVER, Plan, Session
+from scrubjay.training.setup import Budget, open_evaluator, open_folder
 from scrubjay.training.steps import LastStep
 from scrubjay.training.vec_env import VecEnv
 
@@ -224,14 +224,14 @@ def train(
         n_eval_episodes: Episodes of an evaluation.
         log_freq: Steps between the rows of the run folder.
         checkpoint_freq: Steps between checkpoints in the run folder.
-        checkpoint_steps: Steps whose checkpoints are kept for good.
+        checkpoint_steps: Steps whose checkpoints are kept permanently.
         tensorboard: Whether to write TensorBoard's files into the run folder.
         max_episode_steps: Where longer episodes are ended as time-outs, for environments that have
             no limit of their own.
         success_key: The entry of `info` that says whether an episode was solved; by default
             "is_success", then "success".
         collectors: How many processes step environments of their own, or a description of them.
-        training_state: What the checkpoint of a resumed run kept.
+        training_state: The training state from the checkpoint of a resumed run.
 
     Raises:
         ValueError: If an argument has a value that it may not have.
@@ -247,7 +247,7 @@ def train(
     source = open_environment(env)
     chosen = as_collectors(collectors)
     if chosen is not None:
-        factory(env, chosen.make_env)  # refuses what cannot travel, before anything is created
+        factory(env, chosen.make_env)  # refuses what cannot be pickled, before anything is created
     callbacks = CallbackList(callback)
     tb_log_name = tb_log_name or type(agent).__name__
     outputs = open_outputs(
@@ -258,12 +258,12 @@ def train(
         run_folder, agent, env, budget, plan, evaluator, max_episode_steps, success_key,
         chosen.config() if chosen else {},
     )  # fmt: skip
-    with InterruptGuard() as guard, attended(callback, agent, evaluator):
+    with InterruptGuard() as guard, attached(callback, agent, evaluator):
         session = Session(
             agent, plan, folder=folder, evaluator=evaluator,
             progress=open_progress(progress_bar, budget.total, budget.done, budget.unit),
             done=lambda: budget.done, should_stop=lambda: guard.requested,
-            # an agent that has learned before is not made again by its settings alone
+            # an agent that has learned before cannot be recreated from its settings alone
             save_start=folder is not run_folder, outputs=outputs, log_interval=log_interval,
             more_metrics=metrics(agent) if chosen else None,
         )  # fmt: skip
@@ -280,12 +280,7 @@ def train(
             loop = Loop(agent, source, first, session, callbacks, guard, limit, success_of)
             completed = loop.run()
             if chosen and completed and not (loop.stopped or guard.requested or budget.spent):
-                with session.starting_collectors():
-                    transport = chosen.open(agent, max_episode_steps, success_key)
-                with closing(transport):
-                    completed = Collection(
-                        agent, transport, chosen, budget, session, callbacks, guard
-                    ).run()
+                completed = _collect(agent, loop, chosen, budget, max_episode_steps, success_key)
             callbacks.end()
             status = "finished" if completed else "stopped"
             status = "interrupted" if guard.requested else status
@@ -297,3 +292,21 @@ def train(
             session.close(status)
     if guard.requested:
         raise KeyboardInterrupt
+
+
+def _collect(
+    agent: Learner,
+    loop: Loop,
+    collectors: Collectors,
+    budget: Budget,
+    max_episode_steps: int | None,
+    success_key: str | None,
+) -> bool:
+    """Continue a training with collectors, from where the memory can decide."""
+    session = loop.session
+    with session.starting_collectors():
+        transport = collectors.open(agent, max_episode_steps, success_key)
+    with closing(transport):
+        return Collection(
+            agent, transport, collectors, budget, session, loop.callbacks, loop.guard
+        ).run()

@@ -22,12 +22,12 @@ from scrubjay.training.collector import Collected, Collector, Order
 READY = "ready"
 START_TIMEOUT = 300.0  # seconds to start a process, import everything and make an environment
 SCRIPT = '; in a script, train below `if __name__ == "__main__":`, because it is imported again'
-MOST_AHEAD = 16_384  # bytes of an order for a busy collector; a few of them fit into any pipe
+MAX_AHEAD = 16_384  # bytes of an order for a busy collector; a few of them fit into any pipe
 LAST_WORDS = 2.0  # seconds that a collector has to close its environment
 
 
 def work(connection: Connection, packed: bytes, address: Address, index: int) -> None:
-    """A collector's process: answers each order with a whole episode, and ends with its parent."""
+    """A collector's process: returns an episode for each order, and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the writer
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -164,12 +164,12 @@ class Processes:
         self._send(index)
 
     def _send(self, index: int) -> None:
-        """Send the orders that wait, a large one only to a collector that waits for it."""
+        """Send pending orders, a large one only to a collector that waits for it."""
         worker = self._workers[index]
         while worker.is_ready and worker.waiting:
             state = worker.waiting[0].embedding
             is_known = same_arrays(self._known[index], state)
-            if worker.n_sent and not is_known and _size(state) > MOST_AHEAD:
+            if worker.n_sent and not is_known and _size(state) > MAX_AHEAD:
                 return  # it may be sending an episode: both would wait for the other to receive
             order = worker.waiting.popleft()
             if is_known:
@@ -186,7 +186,7 @@ class Processes:
         self._publisher.publish()
 
     def wait(self, seconds: float) -> Iterable[tuple[int, Collected | Failure]]:
-        """What has come back from which collectors, after at most so many seconds."""
+        """The results of collectors that have arrived, after at most that many seconds."""
         connections = {worker.connection: i for i, worker in enumerate(self._workers)}
         arrived: list[tuple[int, Collected | Failure]] = []
         for connection in wait(connections, seconds):
@@ -230,7 +230,7 @@ class Processes:
         return found
 
     def _time(self) -> float:
-        """Seconds, in which a time when this process itself stood still counts little."""
+        """Seconds, without most of the time in which this process itself was suspended."""
         now = time.monotonic()
         self._now += min(now - self._seen, 1.0)
         self._seen = now

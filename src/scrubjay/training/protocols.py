@@ -1,4 +1,4 @@
-"""What training knows of an agent: very little."""
+"""What training requires of an agent."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -148,7 +148,7 @@ class Trained(Policy, Protocol):
 
 
 class Described(Trained, Protocol):
-    """What a run folder says of what is trained."""
+    """What a run folder stores about the agent."""
 
     name: ClassVar[str]
     seed: int

@@ -1,4 +1,4 @@
-"""What is written down of an episode."""
+"""The record of an episode, and how its success is read."""
 
 import warnings
 from collections.abc import Mapping

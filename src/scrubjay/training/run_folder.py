@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from scrubjay.training.errors import RunExistsError, RunFolderError
-from scrubjay.training.evaluations import NAME as EVALUATIONS
+from scrubjay.training.evaluations_npz import NAME as EVALUATIONS
 from scrubjay.training.files import remove_temporary_files, write_text
 from scrubjay.training.lock import FolderLock
 from scrubjay.training.tables import Table
@@ -141,7 +141,7 @@ class RunFolder:
         return cls(folder, manifest, config, lock)
 
     def lock(self) -> None:
-        """Become the folder's writer, if it is not yet; every method that writes calls this.
+        """Lock the folder for writing, if it is not locked yet; all methods that write call this.
 
         Raises:
             LockedError: If another process is writing to the folder.
@@ -282,7 +282,7 @@ def new_manifest(config: Mapping[str, Any], command: str) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what may change a result; absent packages are left out."""
+    """The versions of packages that may change a result; absent ones are left out."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -302,7 +302,7 @@ def hardware() -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """The processor's name where the system tells it (platform.processor is empty on Linux)."""
+    """The processor's name where it is available (platform.processor is empty on Linux)."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -368,6 +368,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """The command that started this process, as one would type it again."""
+    """The command that started this process, ready to be typed again."""
     program = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return shlex.join([program, *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""One training as seen from outside: what is due when, and what is recorded.
+"""What happens around a training: evaluations, logs and checkpoints, each when it is due.
 
 The loop (or a callback inside Stable-Baselines3's loop) reports episodes and steps; the session
 evaluates, logs, saves and shows. It never changes what is learned.
@@ -24,8 +24,8 @@ from scrubjay.training.evaluation import (
     success_rate,
     thinned,
 )
-from scrubjay.training.evaluations import EvaluationsFile
-from scrubjay.training.logger import EPISODES, STEPS, Output, TensorBoardOutput
+from scrubjay.training.evaluations_npz import EvaluationsFile
+from scrubjay.training.logger import EPISODES, RECORDED, STEPS, Output, TensorBoardOutput
 from scrubjay.training.progress import Progress, SilentProgress
 from scrubjay.training.protocols import Trained
 from scrubjay.training.records import EpisodeRecord
@@ -44,7 +44,7 @@ class Plan:
         eval_freq: Steps between evaluations.
         log_freq: Steps between rows of the tables.
         checkpoint_freq: Steps between checkpoints.
-        checkpoint_steps: Steps whose checkpoints are kept for good.
+        checkpoint_steps: Steps whose checkpoints are kept permanently.
         tensorboard: Whether TensorBoard's files are written into the run folder.
     """
 
@@ -177,7 +177,7 @@ class Session:
         ]
 
     def _recall(self, folder: RunFolder) -> None:
-        """What earlier evaluations of this run said, read off its own tables."""
+        """Read earlier evaluations of this run from its own tables."""
         if self.evaluator and self.evaluator.walls:
             folder.update(walls=self.evaluator.walls)
         assert self._npz is not None
@@ -207,10 +207,10 @@ class Session:
         self._writes_rows = logger.has(EPISODES)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from what a checkpoint kept.
+        """Restore the state from a checkpoint.
 
         Args:
-            state: What the checkpoint kept; empty for a new run.
+            state: The state in the checkpoint; empty for a new run.
         """
         if not state:
             return
@@ -239,7 +239,7 @@ class Session:
         return self._clock.compiling
 
     def begin(self) -> None:
-        """Do what a stopped run had not come to at the very step of its last boundary."""
+        """Do what was due at the step of the last boundary and a stopped run did not reach."""
         self._begun = True
         if self._save_start:
             self._save("last")
@@ -346,8 +346,8 @@ class Session:
         values = {"eval/mean_reward": reward, "eval/mean_ep_length": length}
         if not np.isnan(rate):
             values["eval/success_rate"] = rate
-        for rhythm in (STEPS, EPISODES):
-            self.agent.logger.send(values, timestep, rhythm)
+        for trigger in (STEPS, EPISODES):
+            self.agent.logger.send(values, timestep, trigger)
         solved = "no success signal, " if np.isnan(rate) else f"success {rate:.2f}, "
         self.progress.line(
             f"evaluation at step {timestep:,}: {solved}return {reward:.3g}, "
@@ -400,7 +400,7 @@ class Session:
             logger.dump(timestep)
 
     def _write_row(self) -> None:
-        """A row in Stable-Baselines3's rhythm and with its names."""
+        """Write a row after as many episodes as in Stable-Baselines3, with its names."""
         timestep, logger = self.agent.num_timesteps, self.agent.logger
         times = self._clock.row(timestep)
         row = {
@@ -459,7 +459,7 @@ class Session:
 class RecordedOutput:
     """Values recorded by callbacks, in logged.csv of a run folder: a line for each."""
 
-    kind, rhythm = "csv", "recorded"
+    kind, trigger = "csv", RECORDED
 
     def __init__(self, table: Table) -> None:
         self._table = table

@@ -18,7 +18,7 @@ class Statistics:
         self.totals: Counter[str] = Counter()
         self.first_success_step: int | None = None
         self.success_signal: bool | None = None
-        """Whether the environment says if an episode was solved; None before the first episode."""
+        """Whether the environment reports success; None before the first episode."""
 
     def add(self, record: EpisodeRecord, totals: Mapping[str, float]) -> None:
         """Count an episode, with the agent's own counts of it."""
@@ -31,7 +31,7 @@ class Statistics:
 
     @property
     def success_rate(self) -> float | None:
-        """The share of solved episodes; None if none says whether it was."""
+        """The share of solved episodes; None if no episode reported success or failure."""
         known = [success for _, _, success in self.episodes if success is not None]
         return fmean(known) if known else None
 

@@ -1,4 +1,4 @@
-"""What environments of all kinds return of a step."""
+"""The results of a step, the same for environments of all kinds."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -53,7 +53,7 @@ class Table:
         self._writer = csv.writer(self._file, lineterminator="\n")
 
     def rows(self) -> list[Row]:
-        """All whole rows written so far, as text."""
+        """All complete rows written so far, as text."""
         self.flush()
         return read_rows(self.path)
 
@@ -79,11 +79,11 @@ class Table:
             ) from None
 
     def rows_until(self, timestep: int) -> list[Row]:
-        """The whole rows up to a timestep."""
+        """The complete rows up to a timestep."""
         return [row for row in self.rows() if self.number(row, "timestep", int) <= timestep]
 
     def replace(self, rows: list[Row]) -> None:
-        """Have these rows and no others."""
+        """Replace all rows."""
         self.close()
         if not self.path.exists():
             return
@@ -95,11 +95,11 @@ class Table:
         write_text(self.path, text.getvalue())
 
     def cut(self, timestep: int) -> None:
-        """Drop the rows after `timestep`, and a last line that a killed process left half."""
+        """Drop the rows after `timestep`, and an incomplete last line of a killed process."""
         self.replace(self.rows_until(timestep))
 
     def remove(self) -> None:
-        """Have no rows and no file."""
+        """Remove all rows and the file."""
         self.close()
         self.path.unlink(missing_ok=True)
 
@@ -130,7 +130,7 @@ class Table:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The whole rows of a CSV file; a last line without its end is not one."""
+    """The complete rows of a CSV file, without an incomplete last line."""
     lines, _ = _read_lines(path)
     rows = _parse(path, csv.DictReader(lines))
     for number, row in enumerate(rows, 2):
@@ -176,7 +176,7 @@ def column(columns: Columns, name: str, path: Path) -> npt.NDArray[np.float64]:
 
 
 def last_timestep(path: Path) -> int:
-    """The timestep of the last whole row of a CSV file that begins with it; 0 without rows.
+    """The timestep of the last complete row, whose first column it is; 0 without rows.
 
     Reads the end of the file only, so that one may ask often while a run goes on.
     """
@@ -191,7 +191,7 @@ def last_timestep(path: Path) -> int:
 
 
 def _read_lines(path: Path) -> tuple[list[str], bool]:
-    """All whole lines, and whether a half line was left out."""
+    """All complete lines, and whether an incomplete one was left out."""
     whole, _, rest = _read(path).rpartition("\n")
     return whole.splitlines(), bool(rest)
 

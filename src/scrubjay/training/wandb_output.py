@@ -25,7 +25,7 @@ class WandbOutput:
         ImportError: If wandb is not installed (extra `wandb`).
     """
 
-    kind, rhythm = "wandb", STEPS
+    kind, trigger = "wandb", STEPS
 
     def __init__(
         self,

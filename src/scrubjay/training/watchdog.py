@@ -1,4 +1,4 @@
-"""A callback that says in which step an environment hangs.
+"""A callback that reports in which step an environment hangs.
 
 Simulators wait for licences, robots for emergency stops, and games for a window. From outside such
 a training looks like a slow one. The watchdog's thread sees that no step has ended for some time
@@ -77,15 +77,15 @@ class Watchdog(BaseCallback):
         while not self._over.wait(self.timeout / LOOKS):
             now, elapsed = self._progress(), time.monotonic() - since
             if now != last:
-                self._say_if_it_hung(elapsed, allowed)
+                self._say_if_resumed(elapsed, allowed)
                 last, since, allowed = now, time.monotonic(), self.timeout
             elif elapsed >= allowed:
                 self._say(self._report(now, elapsed))
                 allowed *= 2
         if self._progress() != last:  # the rest of the training was shorter than one look
-            self._say_if_it_hung(time.monotonic() - since, allowed)
+            self._say_if_resumed(time.monotonic() - since, allowed)
 
-    def _say_if_it_hung(self, elapsed: float, allowed: float) -> None:
+    def _say_if_resumed(self, elapsed: float, allowed: float) -> None:
         if allowed > self.timeout:
             self._say(f"the training goes on after {elapsed:.3g} s")
 

@@ -1,8 +1,8 @@
-"""The server of the page: for this machine only, and only for those who know the address.
+"""The server of the page, for this machine only and for users who know the address.
 
-It listens on the loopback interface. The address begins with a random token, without which nothing
-is answered, and the Host header must name the loopback interface, so that no other site can reach
-it through a name of its own. The files that it serves are those of this package, by name.
+It listens on the loopback interface. The address begins with a random token, without which every
+request is refused, and the Host header must name the loopback interface, so that no other site can
+reach it through a name of its own. Only files of this package are served, by name.
 """
 
 import secrets
@@ -16,7 +16,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.optional import require
-from scrubjay.web.answers import Answers, BadQuestion, as_json
+from scrubjay.web.api import Api, BadRequest, as_json
+from scrubjay.web.episodes import one_line
 from scrubjay.web.source import Source
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ FILES = {
     "panels.js": ("panels.js", "text/javascript; charset=utf-8"),
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
-QUESTIONS = ("about", "memories", "explain", "replay", "promises")
-BINARY = {
+JSON_ROUTES = ("about", "memories", "explain", "replay", "overestimates")
+BINARY_ROUTES = {
     "cloud": "application/octet-stream",
     "colors": "application/octet-stream",
     "path": "application/octet-stream",
@@ -90,11 +91,11 @@ async def _refuse(send: Any, status: int, text: bytes) -> None:
     await send({"type": "http.response.body", "body": text})
 
 
-def make_app(answers: Answers, port: int, token: str) -> Guard:
+def make_app(api: Api, port: int, token: str) -> Guard:
     """The whole application.
 
     Args:
-        answers: What it answers.
+        api: The handlers of its requests.
         port: The port that it will listen on.
         token: The first part of every path.
 
@@ -104,10 +105,10 @@ def make_app(answers: Answers, port: int, token: str) -> Guard:
     applications = require("starlette.applications", "web")
     routing = require("starlette.routing", "web")
     routes = [routing.Route(f"/{path}", _file(*file)) for path, file in FILES.items()]
-    for name in QUESTIONS:
-        routes.append(routing.Route(f"/api/{name}", _json(getattr(answers, name))))
-    for name, kind in BINARY.items():
-        routes.append(routing.Route(f"/api/{name}", _binary(getattr(answers, name), kind)))
+    for name in JSON_ROUTES:
+        routes.append(routing.Route(f"/api/{name}", _json(getattr(api, name))))
+    for name, kind in BINARY_ROUTES.items():
+        routes.append(routing.Route(f"/api/{name}", _binary(getattr(api, name), kind)))
     app: Starlette = applications.Starlette(routes=routes)
     return Guard(app, port, token)
 
@@ -123,25 +124,24 @@ def _file(name: str, kind: str) -> "Callable[[Request], Response]":
     return lambda request: _response(content, kind)  # noqa: ARG005
 
 
-def _json(answer: Callable[[Any], Any]) -> "Callable[[Request], Response]":
-    return _answering(lambda question: as_json(answer(question)), "application/json")
+def _json(handler: Callable[[Any], Any]) -> "Callable[[Request], Response]":
+    return _route(lambda query: as_json(handler(query)), "application/json")
 
 
-def _binary(answer: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
-    return _answering(answer, kind)
+def _binary(handler: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
+    return _route(handler, kind)
 
 
-def _answering(answer: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
-    """A route that says in JSON what went wrong. Starlette runs it in a thread."""
+def _route(handler: Callable[[Any], bytes], kind: str) -> "Callable[[Request], Response]":
+    """A route that returns errors as JSON. Starlette runs it in a thread."""
 
     def respond(request: "Request") -> "Response":
         try:
-            return _response(answer(request.query_params), kind)
-        except BadQuestion as error:
+            return _response(handler(request.query_params), kind)
+        except BadRequest as error:
             return _response(as_json({"error": str(error)}), "application/json", 400)
         except Exception as error:  # a damaged checkpoint, or a fault: the page shows it
-            text = " ".join(str(error).split()) or type(error).__name__
-            return _response(as_json({"error": text}), "application/json", 500)
+            return _response(as_json({"error": one_line(error)}), "application/json", 500)
 
     return respond
 
@@ -163,11 +163,12 @@ def open_socket(port: int) -> socket.socket:
     try:
         found.bind((HOST, port))
         found.listen()
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         found.close()
+        reason = error.strerror if isinstance(error, OSError) else "the largest is 65535"
         raise OSError(
-            f"port {port} cannot be used ({error.strerror}); choose another one with --port, or "
-            "none to take a free one"
+            f"port {port} cannot be used ({reason}); choose another one with --port, or none "
+            "to take a free one"
         ) from error
     return found
 
@@ -189,9 +190,9 @@ def serve(source: Source, *, port: int = 0, browser: bool = True) -> None:
     listening = open_socket(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    answers = Answers(source)
+    api = Api(source)
     config = uvicorn.Config(
-        make_app(answers, port, token), log_level="error", access_log=False, lifespan="off",
+        make_app(api, port, token), log_level="error", access_log=False, lifespan="off",
         server_header=False, timeout_graceful_shutdown=2,
     )  # fmt: skip
     address = f"http://{HOST}:{port}/{token}/"
@@ -203,7 +204,7 @@ def serve(source: Source, *, port: int = 0, browser: bool = True) -> None:
             uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
-        answers.close()
+        api.close()
     print("stopped", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""What the page shows: the checkpoints of a run or one file, and the task to replay."""
+"""The data of the page: the checkpoints of a run or one file, and the task to replay."""
 
 import threading
 from collections import OrderedDict
@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from scrubjay.agents.explanation import Explanation, nearest_rows
 from scrubjay.memory import EpisodicMemory
-from scrubjay.web.planes import Plane
+from scrubjay.web.point_cloud import PointCloud
 
-LEAST_OPEN = 4  # checkpoints that are kept open, whatever their size
-MOST_BYTES = 1 << 30  # more are kept while all together take less than this
+MIN_OPEN = 4  # checkpoints that are kept open, whatever their size
+MAX_BYTES = 1 << 30  # more are kept while all together take less than this
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,26 @@ class Checkpoint:
         name: Its name.
         memories: Its memories by name.
         agent: Its agent, None for a file that has only a memory.
-        planes: The rows of each memory as points, by the memory's name.
+        clouds: The rows of each memory as points, by the memory's name.
     """
 
     name: str
     memories: Mapping[str, EpisodicMemory]
     agent: Any
-    planes: dict[str, Plane] = field(default_factory=dict)
+    clouds: dict[str, PointCloud] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.planes = {name: Plane(memory) for name, memory in self.memories.items()}
-        for plane in self.planes.values():
-            plane.prepare()
+        self.clouds = {name: PointCloud(memory) for name, memory in self.memories.items()}
+        for cloud in self.clouds.values():
+            cloud.prepare()
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of its memories and planes."""
-        return sum(plane.memory.nbytes + plane.n_bytes for plane in self.planes.values())
+        """Bytes of its memories and clouds."""
+        return sum(cloud.memory.nbytes + cloud.n_bytes for cloud in self.clouds.values())
 
     def explain(self, key: npt.NDArray[np.float64]) -> Explanation:
-        """Why the agent acts as it does; the nearest rows, where there is no such agent.
+        """Explain the greedy decision; without an agent that can, return the nearest rows.
 
         Args:
             key: The key of a state.
@@ -90,8 +90,8 @@ class Checkpoint:
 class Checkpoints:
     """Opens the checkpoints of a source, and keeps those that were used last.
 
-    Requests come from several threads. A checkpoint is opened by the first one that asks for it;
-    the others wait for that one only, not for checkpoints that are opened at the same time.
+    Requests come from several threads. A checkpoint is opened by the first request for it;
+    other requests wait for this one only, not for checkpoints that are opened at the same time.
 
     Args:
         source: The source.
@@ -127,9 +127,9 @@ class Checkpoints:
     def _prepare(self, shown: int) -> None:
         others = (i for i in range(len(self._source.checkpoints)) if i != shown)
         for turn, index in enumerate(sorted(others, key=lambda i: (abs(i - shown), -i))):
-            if shown != self._shown or (turn >= LEAST_OPEN - 1 and self._is_full()):
+            if shown != self._shown or (turn >= MIN_OPEN - 1 and self._is_full()):
                 return
-            with suppress(Exception):  # a damaged one says so when it is asked for
+            with suppress(Exception):  # a damaged one raises its error when it is requested
                 self[index]
 
     def _fill(self, index: int, future: "Future[Checkpoint]") -> None:
@@ -141,12 +141,12 @@ class Checkpoints:
             future.set_exception(error)
             return
         with self._lock:
-            while len(self._open) > LEAST_OPEN and self._n_bytes() > MOST_BYTES:
+            while len(self._open) > MIN_OPEN and self._n_bytes() > MAX_BYTES:
                 self._open.popitem(last=False)
 
     def _is_full(self) -> bool:
         with self._lock:
-            return self._n_bytes() * (1 + 1 / max(len(self._open), 1)) > MOST_BYTES
+            return self._n_bytes() * (1 + 1 / max(len(self._open), 1)) > MAX_BYTES
 
     def _n_bytes(self) -> int:
         done = [future for future in self._open.values() if future.done()]

@@ -161,7 +161,7 @@ def protocol_returns(
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     entry = known.get(name)
     if entry is None or entry["options"] != dict(options):
-        workspace.say(f"{run.path}: playing {N_EPISODES} episodes, {name}")
+        workspace.print_once(f"{run.path}: playing {N_EPISODES} episodes, {name}")
         agent, config = load_agent(run.path)
         env = config.make_env(**options)
         # a game that is always the same is played once

@@ -117,7 +117,7 @@ DRAWN = ("cec", "sac", "emac", "cec-noisy-start", "sac-defaults", "sac-her", "pu
 
 
 @dataclass(frozen=True)
-class Budget:
+class StudyBudget:
     """Seeds and steps; `steps` overrules the paper's number, or the quick one."""
 
     seeds: tuple[int, ...] = PAPER_SEEDS
@@ -155,7 +155,7 @@ class Budget:
         return tuple(sorted({max(1, round(share * self.steps_on(task))) for share in shares}))
 
 
-def run_config(method: str, task: str, seed: int, budget: Budget) -> RunConfig:
+def run_config(method: str, task: str, seed: int, budget: StudyBudget) -> RunConfig:
     """The one run of a method, task and seed that all figures share."""
     chosen, freq = METHODS[method], budget.eval_freq_on(task)
     return RunConfig(
@@ -178,5 +178,5 @@ def paper_name(task: str) -> str:
 
 
 def _always_the_same(task: str, method: Method) -> bool:
-    """Where nothing is random, greedy episodes are all alike: one tells what ten would."""
+    """Where nothing is random, greedy episodes are all alike: one is enough."""
     return task == "GrowingTree" or (task in SAFEXP and "start_noise" not in method.task_options)

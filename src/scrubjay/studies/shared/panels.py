@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import BANDS, Curve, curves_of, evaluation_curve, tidy_rows
-from scrubjay.analysis.results import Row, Table, number_of
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import mark
@@ -45,13 +45,13 @@ def make_curves(
     """Both figures of some tasks, with the paper's values."""
     run = [curve for task in tasks for curve in task_curves(workspace, task)]
     if not run:
-        raise workspace.nothing(name)
+        raise workspace.no_runs_error(name)
     found = workspace.completed(name, tidy_rows(run))
     curves = curves_of(found.rows)
     rows = [*tidy_rows(curves), *paper_rows(curves, PAPER_METHODS)]
-    absent = workspace.left_out(PAPER_METHODS, tasks, found.rows)
-    said = [*notes, *curve_notes([*run, *curves]), *absent, *workspace.honesty(), *found.notes]
-    table = Table(rows, said)
+    absent = workspace.missing_notes(PAPER_METHODS, tasks, found.rows)
+    said = [*notes, *curve_notes([*run, *curves]), *absent, *workspace.budget_notes(), *found.notes]
+    table = ResultTable(rows, said)
     return [
         path
         for each, draw in curve_figures(name, tasks).items()
@@ -86,7 +86,7 @@ def paper_rows(curves: Sequence[Curve], marked: Sequence[str]) -> list[Row]:
     ]  # fmt: skip
 
 
-def draw_tasks(table: Table, tasks: Sequence[str], band: str = BANDS[0]) -> "Figure":
+def draw_tasks(table: ResultTable, tasks: Sequence[str], band: str = BANDS[0]) -> "Figure":
     """A panel for each task, two in a row."""
     curves = curves_of(table.rows)
     panels = {task: [c for c in curves if short_task(c.task) == task] for task in tasks}
@@ -106,7 +106,7 @@ def draw_tasks(table: Table, tasks: Sequence[str], band: str = BANDS[0]) -> "Fig
     return drawing.figure
 
 
-def papers_of(table: Table) -> list[Row]:
+def papers_of(table: ResultTable) -> list[Row]:
     """The paper's values among the rows of a table, each once."""
     found = {(row["task"], row["method"]): row for row in table.rows if row["seed"] == "paper"}
     return list(found.values())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.analysis.curves import curves_of
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import Table
+from scrubjay.analysis.results import ResultTable
 from scrubjay.figures.curves import learning_curves
 from scrubjay.registry import agent_spec
 from scrubjay.runs.config import RunConfig
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def n_eval_episodes(self) -> int:
-        """Where nothing is random, greedy episodes are all alike: one tells what twenty would."""
+        """Where nothing is random, greedy episodes are all alike: one is enough."""
         same = self.task == "GrowingTree" or (self.task in SAFEXP and not self.task_options)
         return 1 if same else N_EVAL_EPISODES
 
@@ -93,14 +93,14 @@ PAPER = Arm("CEC", agent="cec")
 
 
 def seeds_of(workspace: Workspace) -> tuple[int, ...]:
-    """Ten, unless others were asked for."""
+    """Ten, unless others are given."""
     asked = workspace.budget.seeds
     if workspace.budget.quick:
         return QUICK_SEEDS
     return SEEDS if asked == tuple(range(5)) else asked
 
 
-def draw_cases(table: Table, cases: Sequence[Case]) -> "Figure":
+def draw_cases(table: ResultTable, cases: Sequence[Case]) -> "Figure":
     """The curves of both methods, a panel for each case."""
     titles = {(case.task, case.metric): case.title for case in cases}
     panels = by_title(curves_of(table.rows), titles)

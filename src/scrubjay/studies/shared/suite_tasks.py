@@ -1,4 +1,4 @@
-"""The public suite of sparse tasks, in families: how long each is trained, and what is to be had.
+"""The public suite of sparse tasks, in families: how long each is trained, and its best return.
 
 No task has settings of its own. Settings of CECPlus were chosen on the seeds 100 to 113.
 """

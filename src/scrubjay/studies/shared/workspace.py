@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from scrubjay.analysis.groups import Group, group_runs
 from scrubjay.analysis.reading import RunData, load_run
 from scrubjay.analysis.results import (
+    ResultTable,
     Row,
-    Table,
     add_rows,
     csv_bytes,
     parse_csv,
@@ -23,14 +23,14 @@ from scrubjay.envs.catalog import short_task
 from scrubjay.figures.saving import render, save_figure
 from scrubjay.runs.config import RunConfig
 from scrubjay.runs.sweep import folder_of
-from scrubjay.studies.shared.methods import METHODS, Budget, paper_name, run_config
+from scrubjay.studies.shared.methods import METHODS, StudyBudget, paper_name, run_config
 from scrubjay.training.errors import RunError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NOT_RUN = "Not run:"
-Draw = Callable[[Table], "Figure"]  # a stored table -> its picture
+Draw = Callable[[ResultTable], "Figure"]  # a stored table -> its picture
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Workspace:
 
     root: Path
     out: Path
-    budget: Budget
+    budget: StudyBudget
     agents: tuple[str, ...]
     command: str
     tasks: tuple[str, ...] = ()
@@ -85,22 +85,22 @@ class Workspace:
         try:
             return load_run(path)
         except RunError as error:
-            self.say(f"left out: {error}")
+            self.print_once(f"left out: {error}")
             return None
 
-    def completed(self, name: str, rows: list[Row]) -> Table:
+    def completed(self, name: str, rows: list[Row]) -> ResultTable:
         """Rows of runs; with `add`, also the stored ones of runs that are not here, and notes."""
         stem = self.out / name
         if not self.add or not stem.with_name(f"{name}.csv").exists():
-            return Table(rows)
+            return ResultTable(rows)
         stored = read_table(stem)
-        notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # found out anew
-        return Table(add_rows(stored.rows, rows), notes)
+        notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # computed again
+        return ResultTable(add_rows(stored.rows, rows), notes)
 
-    def left_out(
+    def missing_notes(
         self, methods: Iterable[str], tasks: Sequence[str], rows: Iterable[Row] = ()
     ) -> list[str]:
-        """What a figure lacks, in sentences for its caption: no runs, nor any rows."""
+        """What a figure lacks, in sentences for its caption: methods without runs and rows."""
         known = {(row["method"], short_task(str(row["task"]))) for row in rows}
         parts = []
         for method in methods:
@@ -114,9 +114,9 @@ class Workspace:
             if absent:
                 where = "" if absent == fitting else f" on {', '.join(map(paper_name, absent))}"
                 parts.append(label.strip() + where)
-        return [*([f"{NOT_RUN} {'; '.join(parts)}."] if parts else []), *self.broken(tasks)]
+        return [*([f"{NOT_RUN} {'; '.join(parts)}."] if parts else []), *self.unusable_notes(tasks)]
 
-    def broken(self, tasks: Iterable[str]) -> list[str]:
+    def unusable_notes(self, tasks: Iterable[str]) -> list[str]:
         """How many runs exist and cannot be used, in a sentence; messages name them."""
         unusable = {}
         for task in tasks:
@@ -127,18 +127,18 @@ class Workspace:
         words = [f"{n} {'run' if n == 1 else 'runs'} on {task}" for task, n in unusable.items()]
         return [f"Left out as unfinished or damaged: {', '.join(words)}."] if words else []
 
-    def honesty(self) -> list[str]:
-        """A quick or shortened version says so."""
+    def budget_notes(self) -> list[str]:
+        """A note that the version is quick or shortened, if it is."""
         if self.budget.quick:
             return ["Quick version: fewer steps and seeds than the paper."]
         return [] if self.budget.steps is None else ["Not the paper's 100,000 steps."]
 
-    def draw(self, name: str, draw: Draw, table: Table) -> list[Path]:
+    def draw(self, name: str, draw: Draw, table: ResultTable) -> list[Path]:
         """Store a table and the figure drawn of it, as `redraw` would draw it later."""
         notes = list(dict.fromkeys(table.notes))
-        figure = draw(Table(parse_csv(csv_bytes(table.rows).decode()), notes))
+        figure = draw(ResultTable(parse_csv(csv_bytes(table.rows).decode()), notes))
         stem = self.out / name
-        return self.tell(save_figure(figure, stem, table.rows, self.command, notes, self.add))
+        return self.announce(save_figure(figure, stem, table.rows, self.command, notes, self.add))
 
     def write(
         self,
@@ -153,7 +153,9 @@ class Workspace:
         page = f"{preface}{markdown(shown)}\n" + "".join(f"\n{note}\n" for note in said)
         rows = shown if numbers is None else numbers
         pages = {".md": page.encode()}
-        return self.tell(save_result(self.out / name, pages, rows, self.command, said, self.add))
+        return self.announce(
+            save_result(self.out / name, pages, rows, self.command, said, self.add)
+        )
 
     def redraw(self, figures: Mapping[str, Draw]) -> list[Path]:
         """Draw figures again from their stored tables, of those that are there."""
@@ -161,21 +163,21 @@ class Workspace:
         for name, draw in figures.items():
             stem = self.out / name
             if stem.with_name(f"{name}.csv").exists():
-                written += self.tell(replace_pictures(stem, render(draw(read_table(stem)))))
+                written += self.announce(replace_pictures(stem, render(draw(read_table(stem)))))
         return written
 
-    def tell(self, paths: list[Path]) -> list[Path]:
+    def announce(self, paths: list[Path]) -> list[Path]:
         """Print what was written, and return it."""
         print(f"written: {paths[0]} ({', '.join(path.suffix for path in paths)})", flush=True)
         return paths
 
-    def say(self, text: str) -> None:
-        """A message, once."""
+    def print_once(self, text: str) -> None:
+        """Print a message, only the first time."""
         if text not in self.said:
             self.said.add(text)
             print(text, file=sys.stderr, flush=True)
 
-    def nothing(self, name: str) -> RunError:
+    def no_runs_error(self, name: str) -> RunError:
         """The error of a study without runs."""
         return RunError(
             f"{name} has nothing to draw: expected finished runs of it in {self.root}, got none; "

@@ -3,7 +3,7 @@
 // A general plotting library takes more than a second to recolour that many points and wants to
 // write inline styles, which the page's policy forbids; this takes some 20 ms and needs no GPU.
 
-const MARGIN = { left: 52, right: 14, top: 30, bottom: 46 };
+const MARGIN = { left: 52, right: 14, top: 40, bottom: 46 };
 const EDGE = 8; // pixels around the image into which points may reach
 const BINS = 256;
 const LONGEST_STEP = 80; // pixels; where keys jump about, a line would only hide the points
@@ -77,6 +77,7 @@ export class ScatterMap {
     this.ratio = null; // units across that are as long as one unit up, where both are lengths
     this.marks = {};
     this.scale = [1, 1];
+    this.flipped = [false, false]; // axes whose numbers grow to the left, or downwards
     this.center = [0, 0];
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.dark.addEventListener("change", () => this.draw());
@@ -102,8 +103,8 @@ export class ScatterMap {
     return [this.width - MARGIN.left - MARGIN.right, this.height - MARGIN.top - MARGIN.bottom];
   }
 
-  setPoints(x, y, rows, { labels, walls, ratio }, keepView) {
-    Object.assign(this, { x, y, rows, labels, walls, ratio });
+  setPoints(x, y, rows, { labels, walls, ratio, flipped }, keepView) {
+    Object.assign(this, { x, y, rows, labels, walls, ratio, flipped });
     this.index = null;
     if (!keepView) this.fit();
   }
@@ -150,6 +151,7 @@ export class ScatterMap {
       const unit = Math.min(this.scale[0] * this.ratio, this.scale[1]);
       this.scale = [unit / this.ratio, unit];
     }
+    this.scale = this.scale.map((s, i) => (this.flipped[i] ? -s : s));
   }
 
   toScreen(x, y) {
@@ -290,7 +292,8 @@ export class ScatterMap {
     c.strokeRect(MARGIN.left + 0.5, MARGIN.top + 0.5, width - 1, height - 1);
     c.textBaseline = "top";
     c.textAlign = "center";
-    const across = niceTicks(x0, x1, Math.max(2, width / 110)), up = niceTicks(y0, y1, Math.max(2, height / 80));
+    const across = niceTicks(Math.min(x0, x1), Math.max(x0, x1), Math.max(3, width / 110));
+    const up = niceTicks(Math.min(y0, y1), Math.max(y0, y1), Math.max(3, height / 80));
     for (const t of across.ticks) c.fillText(tick(t, across.digits), this.toScreen(t, 0)[0], bottom + 5);
     c.textAlign = "right";
     c.textBaseline = "middle";
@@ -300,7 +303,7 @@ export class ScatterMap {
     c.textBaseline = "top";
     c.fillText(this.labels[0], MARGIN.left + width / 2, bottom + 24);
     c.textAlign = "left";
-    c.fillText(this.labels[1], 10, 9);
+    c.fillText(this.labels[1], 10, 14);
   }
 
   drawWalls(c, color) {
@@ -315,7 +318,7 @@ export class ScatterMap {
   }
 
   drawMarks(c, color) {
-    const { path, step, broken, state, neighbors } = this.marks;
+    const { path, step, overestimated, state, neighbors } = this.marks;
     const ring = (at, radius, stroke, width) => {
       const [px, py] = this.toScreen(...at);
       for (const [s, w] of [[color("--paper"), width + 1.5], [stroke, width]]) {
@@ -326,7 +329,7 @@ export class ScatterMap {
         c.stroke();
       }
     };
-    for (const at of broken ?? []) ring(at, 5, color("--warn-line"), 1.6);
+    for (const at of overestimated ?? []) ring(at, 5, color("--warn-line"), 1.6);
     if (path?.length) {
       const on = path.map((at) => this.toScreen(...at));
       const jump = ([ax, ay], [bx, by]) => Math.hypot(ax - bx, ay - by) > LONGEST_STEP;

@@ -1,17 +1,17 @@
 import { ScatterMap, format } from "./map.js";
-import { actionText, drawChart, element, facts, neighborTable, percent, promiseTable } from "./panels.js";
+import { actionText, drawChart, element, facts, neighborTable, percent, overestimateTable } from "./panels.js";
 
 const $ = (id) => document.getElementById(id);
 const COLORS = {
   value: "stored value of a row",
-  age: "changes of the memory since the row's last one; the newest on top",
-  density: "distance to the fifth nearest row; close together on top",
+  age: "changes of the memory since the row last changed (newest drawn on top)",
+  density: "distance to the fifth nearest row (densest drawn on top)",
   trust: "how much a row counts in the picked state",
 };
 const FRAME_MS = 60, POLL_MS = 150;
 const state = {
   about: null, checkpoint: 0, memories: null, memory: 0, x: 0, y: 1, by: "value",
-  explained: null, broken: [], episode: null, step: 0, playing: false,
+  explained: null, overestimated: [], episode: null, step: 0, playing: false,
 };
 const map = new ScatterMap($("plot"), $("points"), $("overlay"));
 
@@ -65,7 +65,7 @@ async function start() {
   if (noReplay) {
     for (const id of ["player", "stage"]) $(id).hidden = true;
     $("replay-about").textContent = `No replay: ${noReplay}`;
-    $("promises").hidden = true;
+    $("overestimates").hidden = true;
   }
   await openCheckpoint(shown, false);
 }
@@ -79,14 +79,14 @@ async function openCheckpoint(index, keepView = true) {
     const before = String([state.memory, state.x, state.y]);
     const found = await asking;
     if (!isNewest()) return;
-    Object.assign(state, { checkpoint: index, memories: found, broken: [] });
+    Object.assign(state, { checkpoint: index, memories: found, overestimated: [] });
     $("checkpoint").value = index;
     $("previous").disabled = index === 0;
     $("next").disabled = index === state.about.checkpoints.length - 1;
     state.memory = Math.min(state.memory, found.memories.length - 1);
     if (first) state.memory = Math.max(0, found.memories.findIndex((m) => m.rows > 0));
     stopEpisode();
-    clearPromises();
+    clearOverestimates();
     fillChoices(first);
     if (!points || String([state.memory, state.x, state.y]) !== before) points = askCloud(here());
     const rows = memoryHere().rows, row = state.explained?.row;
@@ -132,7 +132,7 @@ const askCloud = (question) => Promise.all([ask("cloud", question, "binary"), fe
 async function loadCloud(keepView, isNewest, points = askCloud(here())) {
   const [cloud, colors] = await points;
   if (!isNewest()) return;
-  const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio } = state.memories;
+  const n = cloud.byteLength / 12, { axes } = memoryHere(), { place, walls, ratio, flipped } = state.memories;
   const straight = place && place[0] === state.x && place[1] === state.y;
   const swapped = place && place[0] === state.y && place[1] === state.x;
   map.setPoints(
@@ -141,6 +141,7 @@ async function loadCloud(keepView, isNewest, points = askCloud(here())) {
       labels: [axes[state.x], axes[state.y]],
       walls: straight ? walls : swapped ? walls.map(([a, b, c, d]) => [b, a, d, c]) : [],
       ratio: straight ? ratio : swapped ? 1 / ratio : null,
+      flipped: straight ? flipped : swapped ? [flipped[1], flipped[0]] : [false, false],
     },
     keepView,
   );
@@ -307,7 +308,7 @@ function stopEpisode() {
 async function loadEpisode(number) {
   stopEpisode();
   $("episode").value = number;
-  const episode = { number, steps: [], kept: [], frames: 0, done: false, error: "" };
+  const episode = { number, steps: [], returns: [], frames: 0, done: false, error: "" };
   state.episode = episode;
   $("replay-about").textContent = "Starting the task…";
   await pollEpisode(episode);
@@ -352,8 +353,8 @@ async function loadPath() {
 }
 
 function drawSteps() {
-  const { steps, kept } = state.episode;
-  drawChart($("chart"), steps.map((s) => s.followed?.value ?? null), kept, state.step);
+  const { steps, returns } = state.episode;
+  drawChart($("chart"), steps.map((s) => s.followed?.value ?? null), returns, state.step);
 }
 
 function showStep(step, kind = "step") {
@@ -370,7 +371,7 @@ function showStep(step, kind = "step") {
 
 function showFacts(episode, step) {
   if (!episode.steps.length) return;
-  const { action, reward, followed } = episode.steps[step], kept = episode.kept[step];
+  const { action, reward, followed } = episode.steps[step], returns = episode.returns[step];
   const link = (f) => {
     const made = element("button", { type: "button", className: "link", textContent: f.row.toLocaleString("en") });
     made.addEventListener("click", () => pickRow(f));
@@ -385,7 +386,7 @@ function showFacts(episode, step) {
       ["trust", percent(followed.trust)],
       ["value", format(followed.value)],
     ] : []),
-    ["return", kept === undefined ? "known at the end of the episode" : format(kept)],
+    ["return", returns === undefined ? "known at the end of the episode" : format(returns)],
   ]);
 }
 
@@ -433,60 +434,60 @@ async function walk(change) {
   return showStep(state.step + change);
 }
 
-// ---------------------------------------------------------------- promises
+// ---------------------------------------------------------------- overestimates
 
-function clearPromises() {
-  state.broken = [];
+function clearOverestimates() {
+  state.overestimated = [];
   state.asking = null;
-  $("promises-box").hidden = true;
+  $("overestimates-box").hidden = true;
   $("find").disabled = false;
-  $("promises-about").textContent = "Compares the value of each row that greedy episodes follow with the discounted return that they then received.";
+  $("overestimates-about").textContent = "Compares the value of each row that greedy episodes follow with the discounted return that they then received.";
 }
 
-async function findPromises() {
-  clearPromises();
+async function findOverestimates() {
+  clearOverestimates();
   const turn = (state.asking = {});
   $("find").disabled = true;
-  await interact("promises", () => pollPromises(turn));
+  await interact("overestimates", () => pollOverestimates(turn));
 }
 
-async function pollPromises(turn) {
+async function pollOverestimates(turn) {
   if (state.asking !== turn) return;
-  const found = await ask("promises", { checkpoint: state.checkpoint, episodes: $("n-episodes").value });
+  const found = await ask("overestimates", { checkpoint: state.checkpoint, episodes: $("n-episodes").value });
   if (state.asking !== turn) return;
   if (found.error) {
     $("find").disabled = false;
     throw new Error(found.error);
   }
   if (found.done < found.of) {
-    $("promises-about").textContent = `Playing greedy episodes: ${found.done} of ${found.of}…`;
-    setTimeout(() => pollPromises(turn).catch(complain), POLL_MS);
+    $("overestimates-about").textContent = `Playing greedy episodes: ${found.done} of ${found.of}…`;
+    setTimeout(() => pollOverestimates(turn).catch(complain), POLL_MS);
     return;
   }
   $("find").disabled = false;
-  showPromises(found);
+  showOverestimates(found);
 }
 
-function showPromises(found) {
+function showOverestimates(found) {
   const solved = found.episodes.filter((e) => e.success).length, known = found.episodes.some((e) => e.success !== null);
   const count = (n) => n.toLocaleString("en");
   const words = [
     `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} rows.`,
-    `${found.n_broken ? count(found.n_broken) : "None"} of them ${found.n_broken === 1 ? "has a value" : "have values"} above the return, by over 5% of the range of values.`,
+    `${found.n_overestimated ? count(found.n_overestimated) : "None"} of their values ${found.n_overestimated > 1 ? "exceed" : "exceeds"} the return by more than 5% of the range of values.`,
   ];
-  if (found.n_broken) words.push("They are ringed on the map.");
-  if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest gaps are listed.`);
-  $("promises-about").textContent = words.join(" ");
-  promiseTable($("promise-table"), found, severalMemories(), pickRow, showMoment);
-  $("promises-box").hidden = !found.rows.length;
-  state.broken = found.rows.filter((r) => r.broken);
+  if (found.n_overestimated) words.push("They are ringed on the map.");
+  if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest differences are listed.`);
+  $("overestimates-about").textContent = words.join(" ");
+  overestimateTable($("overestimate-table"), found, severalMemories(), pickRow, showMoment);
+  $("overestimates-box").hidden = !found.rows.length;
+  state.overestimated = found.rows.filter((r) => r.overestimated);
   markBroken();
   map.drawOverlay();
 }
 
 function markBroken() {
   const name = memoryHere().name;
-  map.marks.broken = state.broken.filter((r) => r.memory === name).map((r) => map.indexOf(r.row))
+  map.marks.overestimated = state.overestimated.filter((r) => r.memory === name).map((r) => map.indexOf(r.row))
     .filter((i) => i >= 0).map((i) => [map.x[i], map.y[i]]);
 }
 
@@ -585,7 +586,7 @@ const SHORTCUTS = {
   b: () => memoryHere().rows && pick(memoryHere().best),
   "?": () => $("keys").showModal(),
 };
-const OF_EPISODES = { " ": () => play(), ",": () => walk(-1), ".": () => walk(1), f: () => $("find").disabled || findPromises() };
+const OF_EPISODES = { " ": () => play(), ",": () => walk(-1), ".": () => walk(1), f: () => $("find").disabled || findOverestimates() };
 
 document.addEventListener("keydown", (event) => {
   const { target } = event;
@@ -621,7 +622,7 @@ $("chart").addEventListener("click", (event) => {
   const box = $("chart").getBoundingClientRect();
   showStep(Math.round(((event.clientX - box.left) / box.width) * (state.episode.steps.length - 1)));
 });
-$("find").addEventListener("click", findPromises);
+$("find").addEventListener("click", findOverestimates);
 $("frame").addEventListener("load", () => $("frame").classList.toggle("pixels", $("frame").naturalWidth < 200));
 
 start().catch(complain);

@@ -58,11 +58,11 @@ export function neighborTable(table, found, severalMemories, pick) {
 // values are stored with 7 digits; a smaller difference says nothing
 const rounded = (gap, value) => (Math.abs(gap) < 1e-6 * Math.max(1, Math.abs(value)) ? 0 : gap);
 
-export function promiseTable(table, found, severalMemories, pick, replay) {
+export function overestimateTable(table, found, severalMemories, pick, replay) {
   const names = [
     ["row", "number of the row"], ["value", "of the row"], ["return", "mean discounted return after the row was followed"],
-    ["gap", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
-    ["trust", "mean trust in it"], ["worst", "the episode and step with the largest gap"],
+    ["difference", "value minus return"], ["followed", "how many times"], ["distance", "mean distance from the state to the row"],
+    ["trust", "mean trust in it"], ["largest at", "the episode and step with the largest difference"],
   ];
   if (severalMemories) names.unshift(["memory", "name of the memory"]);
   const rows = found.rows.map((r) => {
@@ -72,15 +72,15 @@ export function promiseTable(table, found, severalMemories, pick, replay) {
     where.addEventListener("click", () => replay(r.episode, r.step));
     const cells = [
       element("td", {}, link),
-      ...[r.promised, r.kept].map((v) => element("td", { textContent: format(v) })),
-      element("td", { textContent: format(rounded(r.gap, r.promised)), className: "gap" }),
+      ...[r.estimated, r.mean_return].map((v) => element("td", { textContent: format(v) })),
+      element("td", { textContent: format(rounded(r.gap, r.estimated)), className: "gap" }),
       ...[r.times, r.distance].map((v) => element("td", { textContent: format(v) })),
       element("td", { textContent: percent(r.trust) }),
       element("td", {}, where),
     ];
     if (severalMemories) cells.unshift(element("td", { textContent: r.memory }));
     const row = element("tr", {}, ...cells);
-    row.className = r.broken ? "broken" : "";
+    row.className = r.overestimated ? "overestimated" : "";
     return row;
   });
   table.replaceChildren(head(names), element("tbody", {}, ...rows));
@@ -95,9 +95,9 @@ function svg(name, attributes) {
 }
 
 // the values of the followed rows and the returns along the episode, with a line at the step
-export function drawChart(chart, promised, kept, step) {
-  const known = [...promised, ...kept].filter((v) => v !== null && Number.isFinite(v));
-  const low = Math.min(0, ...known), high = Math.max(low + 1e-9, ...known), n = Math.max(promised.length - 1, 1);
+export function drawChart(chart, estimated, returns, step) {
+  const known = [...estimated, ...returns].filter((v) => v !== null && Number.isFinite(v));
+  const low = Math.min(0, ...known), top = Math.max(0, ...known), high = top > low ? top : low + 1, n = Math.max(estimated.length - 1, 1);
   const at = (t, v) => `${((t / n) * WIDTH).toFixed(2)} ${(HEIGHT - PAD - ((v - low) / (high - low)) * (HEIGHT - 2 * PAD)).toFixed(2)}`;
   const line = (values) => {
     let text = "", pen = false;
@@ -107,12 +107,12 @@ export function drawChart(chart, promised, kept, step) {
     });
     return text;
   };
-  document.getElementById("chart-range").textContent = known.length ? `; from ${format(low)} to ${format(high)}` : "";
+  document.getElementById("chart-range").textContent = top > low ? `; from ${format(low)} to ${format(top)}` : known.length ? "; all 0" : "";
   const zero = at(0, Math.max(low, 0)).split(" ")[1], x = (step / n) * WIDTH;
   chart.replaceChildren(
     svg("line", { class: "zero", x1: 0, x2: WIDTH, y1: zero, y2: zero }),
-    svg("path", { class: "kept", d: line(kept) }),
-    svg("path", { class: "promised", d: line(promised) }),
+    svg("path", { class: "returns", d: line(returns) }),
+    svg("path", { class: "estimated", d: line(estimated) }),
     svg("line", { x1: x, x2: x, y1: 0, y2: HEIGHT }),
   );
 }

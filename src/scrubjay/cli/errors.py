@@ -11,20 +11,25 @@ import scrubjay
 # Errors whose message is meant for the user; others are faults of this package.
 EXPECTED = (ValueError, TypeError, ImportError, OSError, gymnasium.error.Error)
 INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
+CREATOR = " was raised from the environment creator"  # added by gymnasium.make
 SHOW_MORE = "(SCRUBJAY_TRACEBACK=1 shows the whole traceback)"
 
 
 def message(error: Exception) -> str:
-    """What to tell the user in one line; "" for a fault of this package."""
+    """The message for the user in one line; "" for a bug of this package."""
     place = own_code(error)
     if place:
         return f"{place}: {type(error).__name__}: {one_line(error)} {SHOW_MORE}"
+    text, creator, _ = one_line(error).partition(CREATOR)
+    if creator:
+        missing = "required positional argument" in text or "required keyword-only" in text
+        return f"{text}{'; give it as in --env-kwargs NAME=VALUE' if missing else ''}"
     if isinstance(error, gymnasium.error.UnregisteredEnv):
         return (
             f"{one_line(error).rstrip('.')}; is its package installed, and named as in "
             "module:Name-v0? `scrubjay tasks` lists the tasks that are there"
         )
-    return one_line(error) if isinstance(error, EXPECTED) else ""
+    return one_line(error) if isinstance(error, EXPECTED) or _of_gymnasium(error) else ""
 
 
 def own_code(error: Exception) -> str:
@@ -38,6 +43,13 @@ def own_code(error: Exception) -> str:
 def one_line(error: BaseException) -> str:
     """The message of an error without its line breaks."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _of_gymnasium(error: Exception) -> bool:
+    """Whether Gymnasium refuses something, such as an environment without an action space."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package = Path(gymnasium.__file__).resolve().parent
+    return bool(frames) and Path(frames[-1].filename).resolve().is_relative_to(package)
 
 
 def _is_own(filename: str) -> bool:

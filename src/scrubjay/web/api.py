@@ -1,4 +1,4 @@
-"""The answers to the page's questions. A question names things by number; it never names a file."""
+"""The API of the page. A query names things by number; it never names a file."""
 
 import json
 import math
@@ -9,29 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.explanation import Explanation, Neighbor
-from scrubjay.web.episodes import Player, broken_promises, summary
-from scrubjay.web.places import Place, find_place
-from scrubjay.web.planes import MOST_POINTS, Plane
+from scrubjay.web.episodes import Player, overestimated_rows, summary
+from scrubjay.web.point_cloud import MAX_POINTS, PointCloud
+from scrubjay.web.position import PositionAxes, find_position
 from scrubjay.web.source import Checkpoint, Checkpoints, Source
 
 COLORS = ("value", "age", "density")
-MOST_EPISODES = 20
-MOST_PROMISES = 200  # rows of the table
+MAX_EPISODES = 20
+MAX_ROWS = 200  # rows of the table
 LARGEST_EPISODE = 100_000
 
 
-class BadQuestion(ValueError):  # noqa: N818
-    """A question that the page never asks."""
+class BadRequest(ValueError):  # noqa: N818
+    """A query with a missing or invalid parameter."""
 
 
-Question = Mapping[str, str]
+Query = Mapping[str, str]
 
 
-def number(question: Question, name: str, below: int, default: int | None = None) -> int:
-    """A whole number of a question.
+def number(query: Query, name: str, below: int, default: int | None = None) -> int:
+    """A whole number from a query.
 
     Args:
-        question: The question.
+        query: The query.
         name: The number's name.
         below: It must be at least 0 and below this.
         default: Its value if it is missing.
@@ -40,16 +40,16 @@ def number(question: Question, name: str, below: int, default: int | None = None
         The number.
 
     Raises:
-        BadQuestion: If it is missing or out of range.
+        BadRequest: If it is missing or out of range.
     """
-    text = question.get(name, "" if default is None else str(default))
+    text = query.get(name, "" if default is None else str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) < below):
-        raise BadQuestion(f"expected {name} to be a whole number below {below}, got {text!r}")
+        raise BadRequest(f"expected {name} to be a whole number below {below}, got {text!r}")
     return int(text)
 
 
-class Answers:
-    """Answers the questions of the page.
+class Api:
+    """The handlers of the page's requests, one method for each.
 
     Args:
         source: What is inspected.
@@ -61,18 +61,18 @@ class Answers:
         self.player = Player(source)
         first = self.checkpoints[source.shown]
         self._seen = self.player.look() if first.agent is not None else {"error": NO_AGENT}
-        if first.planes and (row := _best_row(next(iter(first.planes.values())))) is not None:
-            # compiles what the page will ask for, before anyone waits for it
+        if first.clouds and (row := _best_row(next(iter(first.clouds.values())))) is not None:
+            # compiles what the page needs before the first request
             first.explain(next(iter(first.memories.values())).keys[row].astype(np.float64))
         self.no_replay: str = self._seen.get("error", "")
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """End the background threads."""
         self.player.close()
 
     # -- what there is --------------------------------------------------------------------------
 
-    def about(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
+    def about(self, query: Query) -> dict[str, Any]:  # noqa: ARG002
         """The run, and the names of its checkpoints."""
         source, agent = self.source, self.checkpoints[self.source.shown].agent
         return {
@@ -83,56 +83,57 @@ class Answers:
             "checkpoints": list(source.checkpoints),
             "shown": source.shown,
             "no_replay": self.no_replay,
-            "most_points": MOST_POINTS,
+            "most_points": MAX_POINTS,
         }
 
-    def memories(self, question: Question) -> dict[str, Any]:
+    def memories(self, query: Query) -> dict[str, Any]:
         """The memories of a checkpoint."""
-        checkpoint = self._checkpoint(question)
+        checkpoint = self._checkpoint(query)
         agent = checkpoint.agent
-        place = find_place(agent, self._seen)
-        self.checkpoints.prepare_around(self._index(question))
+        position = find_position(agent, self._seen)
+        self.checkpoints.prepare_around(self._index(query))
         return {
-            "walls": place.walls if place else [],
-            "place": list(place.axes) if place else None,
-            "ratio": place.ratio if place else None,
+            "walls": position.walls if position else [],
+            "place": list(position.axes) if position else None,
+            "ratio": position.ratio if position else None,
+            "flipped": list(position.flipped) if position else [False, False],
             "steps": getattr(agent, "num_timesteps", None),
             "episodes": getattr(agent, "n_episodes", None),
-            "memories": [_memory(*entry, place) for entry in checkpoint.planes.items()],
+            "memories": [_memory(*entry, position) for entry in checkpoint.clouds.items()],
         }
 
     # -- the map --------------------------------------------------------------------------------
 
-    def cloud(self, question: Question) -> bytes:
+    def cloud(self, query: Query) -> bytes:
         """The drawn rows: x, y (float32), and their numbers (int32)."""
-        plane, x, y = self._axes(question)
-        parts = plane.along(x), plane.along(y), plane.rows.astype(np.int32)
+        cloud, x, y = self._axes(query)
+        parts = cloud.along(x), cloud.along(y), cloud.rows.astype(np.int32)
         return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
-    def colors(self, question: Question) -> bytes:
+    def colors(self, query: Query) -> bytes:
         """The share that is known, then a number for each drawn row (float32)."""
-        by = question.get("by", "value")
+        by = query.get("by", "value")
         if by not in COLORS:
-            raise BadQuestion(f"expected one of {', '.join(COLORS)}, got {by!r}")
-        found, share = self._plane(question).colors(by)
+            raise BadRequest(f"expected one of {', '.join(COLORS)}, got {by!r}")
+        found, share = self._cloud(query).colors(by)
         return np.float32(share).tobytes() + np.ascontiguousarray(found, np.float32).tobytes()
 
     # -- one state ------------------------------------------------------------------------------
 
-    def explain(self, question: Question) -> dict[str, Any]:
+    def explain(self, query: Query) -> dict[str, Any]:
         """The neighbours of a row, or of the state at a step of an episode."""
-        checkpoint = self._checkpoint(question)
-        plane, x, y = self._axes(question)
-        memory = plane.memory
+        checkpoint = self._checkpoint(query)
+        cloud, x, y = self._axes(query)
+        memory = cloud.memory
         row = None
-        if "step" in question:
-            episode = self.player.episode(checkpoint, self._episode(question), filmed=True)
-            key = episode.keys[number(question, "step", len(episode.keys))]
+        if "step" in query:
+            episode = self.player.episode(checkpoint, self._episode(query), with_frames=True)
+            key = episode.keys[number(query, "step", len(episode.keys))]
         else:
-            row = number(question, "row", len(memory))
+            row = number(query, "row", len(memory))
             key = memory.keys[row].astype(np.float64)
         found = checkpoint.explain(key)
-        at = _point(plane, x, y, key[None]) if row is None else _row_point(plane, x, y, row)
+        at = _point(cloud, x, y, key[None]) if row is None else _row_point(cloud, x, y, row)
         return {
             **self._explained(checkpoint, found),
             "row": row,
@@ -141,8 +142,8 @@ class Answers:
             "key": [float(number) for number in found.key],
             "at": at,
             "neighbors": [
-                {**_plain(neighbor), "at": _row_point(plane, x, y, neighbor.row)}
-                if checkpoint.planes[neighbor.memory] is plane
+                {**_plain(neighbor), "at": _row_point(cloud, x, y, neighbor.row)}
+                if checkpoint.clouds[neighbor.memory] is cloud
                 else {**_plain(neighbor), "at": None}
                 for neighbor in found.neighbors
             ],
@@ -159,11 +160,11 @@ class Answers:
 
     # -- episodes -------------------------------------------------------------------------------
 
-    def replay(self, question: Question) -> dict[str, Any]:
+    def replay(self, query: Query) -> dict[str, Any]:
         """The steps of an episode from step `since` on; begins it if necessary."""
-        checkpoint, which = self._playable(question), self._episode(question)
-        episode = self.player.episode(checkpoint, which, filmed=True)
-        since = number(question, "since", 1 << 30, 0)
+        checkpoint, which = self._playable(query), self._episode(query)
+        episode = self.player.episode(checkpoint, which, with_frames=True)
+        since = number(query, "since", 1 << 30, 0)
         # a step is complete when it has a reward; what comes first is read last
         until = episode.n_steps
         steps = [
@@ -177,91 +178,91 @@ class Answers:
         found = {**summary(episode), "since": since, "new": steps}
         found["frames"] = len(episode.frames)
         found["no_frames"] = self.player.no_frames
-        found["kept"] = list(episode.kept) if episode.done.is_set() else []
+        found["returns"] = list(episode.returns) if episode.done.is_set() else []
         return found
 
-    def path(self, question: Question) -> bytes:
-        """Where an episode has gone on the map: x, y (float32); nothing if the axes have no place.
+    def path(self, query: Query) -> bytes:
+        """The path of an episode on the map: x, y (float32); empty if the axes have no position.
 
         Raises:
-            BadQuestion: If the episode has not been begun.
+            BadRequest: If the episode has not been begun.
         """
-        checkpoint = self._playable(question)
-        episode = self.player.episode(checkpoint, self._episode(question), filmed=True)
-        plane, x, y = self._axes(question)
+        checkpoint = self._playable(query)
+        episode = self.player.episode(checkpoint, self._episode(query), with_frames=True)
+        cloud, x, y = self._axes(query)
         if not episode.keys:
             return b""
         keys = np.array(episode.keys)
-        parts = plane.locate(x, keys), plane.locate(y, keys)
+        parts = cloud.locate(x, keys), cloud.locate(y, keys)
         if parts[0] is None or parts[1] is None:
             return b""
         return parts[0].tobytes() + parts[1].tobytes()
 
-    def frame(self, question: Question) -> bytes:
+    def frame(self, query: Query) -> bytes:
         """A frame of an episode, as PNG."""
-        checkpoint = self._playable(question)
-        episode = self.player.episode(checkpoint, self._episode(question), filmed=True)
-        return episode.frames[number(question, "step", len(episode.frames))]
+        checkpoint = self._playable(query)
+        episode = self.player.episode(checkpoint, self._episode(query), with_frames=True)
+        return episode.frames[number(query, "step", len(episode.frames))]
 
-    def promises(self, question: Question) -> dict[str, Any]:
-        """What the rows that greedy episodes follow promise, and what they keep."""
-        checkpoint = self._playable(question)
-        n = number(question, "episodes", MOST_EPISODES + 1, 5)
-        episodes = [self.player.episode(checkpoint, i, filmed=False) for i in range(n)]
+    def overestimates(self, query: Query) -> dict[str, Any]:
+        """The values of the rows that greedy episodes follow, and the returns after them."""
+        checkpoint = self._playable(query)
+        n = number(query, "episodes", MAX_EPISODES + 1, 5)
+        episodes = [self.player.episode(checkpoint, i, with_frames=False) for i in range(n)]
         done = [episode for episode in episodes if episode.done.is_set()]
         complete = [episode for episode in done if not episode.error]
-        rows = broken_promises(complete, _value_range(checkpoint))
+        rows = overestimated_rows(complete, _value_range(checkpoint))
         return {
             "of": n,
             "done": len(done),
             "error": next((episode.error for episode in done if episode.error), ""),
             "episodes": [summary(episode) for episode in complete],
             "n_rows": len(rows),
-            "n_broken": sum(row["broken"] for row in rows),
-            "rows": rows[:MOST_PROMISES],
+            "n_overestimated": sum(row["overestimated"] for row in rows),
+            "rows": rows[:MAX_ROWS],
         }
 
-    # -- the parts of a question ----------------------------------------------------------------
+    # -- the parts of a query --------------------------------------------------------------------
 
-    def _checkpoint(self, question: Question) -> Checkpoint:
-        return self.checkpoints[self._index(question)]
+    def _checkpoint(self, query: Query) -> Checkpoint:
+        return self.checkpoints[self._index(query)]
 
-    def _index(self, question: Question) -> int:
-        return number(question, "checkpoint", len(self.source.checkpoints))
+    def _index(self, query: Query) -> int:
+        return number(query, "checkpoint", len(self.source.checkpoints))
 
-    def _playable(self, question: Question) -> Checkpoint:
+    def _playable(self, query: Query) -> Checkpoint:
         if self.no_replay:
-            raise BadQuestion(self.no_replay)
-        return self._checkpoint(question)
+            raise BadRequest(self.no_replay)
+        return self._checkpoint(query)
 
-    def _plane(self, question: Question) -> Plane:
-        planes = list(self._checkpoint(question).planes.values())
-        return planes[number(question, "memory", len(planes), 0)]
+    def _cloud(self, query: Query) -> PointCloud:
+        clouds = list(self._checkpoint(query).clouds.values())
+        return clouds[number(query, "memory", len(clouds), 0)]
 
-    def _axes(self, question: Question) -> tuple[Plane, int, int]:
-        plane = self._plane(question)
-        n = len(plane.axes())
-        return plane, number(question, "x", n), number(question, "y", n)
+    def _axes(self, query: Query) -> tuple[PointCloud, int, int]:
+        cloud = self._cloud(query)
+        n = len(cloud.axes())
+        return cloud, number(query, "x", n), number(query, "y", n)
 
-    def _episode(self, question: Question) -> int:
-        return number(question, "episode", LARGEST_EPISODE)
+    def _episode(self, query: Query) -> int:
+        return number(query, "episode", LARGEST_EPISODE)
 
 
-def _memory(name: str, plane: Plane, place: Place | None) -> dict[str, Any]:
-    memory, axes, default = plane.memory, plane.axes(), plane.default_axes()
-    if place is not None:
-        default = place.axes
+def _memory(name: str, cloud: PointCloud, position: PositionAxes | None) -> dict[str, Any]:
+    memory, axes, default = cloud.memory, cloud.axes(), cloud.default_axes()
+    if position is not None:
+        default = position.axes
         for axis, label in zip(default, "xy", strict=True):
             axes[axis] = f"{label} ({axes[axis]})"
     return {
         "name": name,
         "rows": len(memory),
-        "drawn": len(plane.rows),
+        "drawn": len(cloud.rows),
         "capacity": memory.capacity,
         "threshold": memory.distance_threshold,
         "axes": axes,
         "default": list(default),
-        "best": _best_row(plane),
+        "best": _best_row(cloud),
         "values": list(memory.value_range),
     }
 
@@ -274,20 +275,20 @@ def _value_range(checkpoint: Checkpoint) -> float:
     return max(high for _, high in ranges) - min(low for low, _ in ranges) if ranges else 0.0
 
 
-def _best_row(plane: Plane) -> int | None:
+def _best_row(cloud: PointCloud) -> int | None:
     """The first drawn row of the highest value."""
-    if not len(plane.rows):
+    if not len(cloud.rows):
         return None
-    return int(plane.rows[np.argmax(plane.memory.values[plane.rows])])
+    return int(cloud.rows[np.argmax(cloud.memory.values[cloud.rows])])
 
 
-def _row_point(plane: Plane, x: int, y: int, row: int) -> list[float]:
+def _row_point(cloud: PointCloud, x: int, y: int, row: int) -> list[float]:
     rows = np.array([row])
-    return [float(plane.coordinates(x, rows)[0]), float(plane.coordinates(y, rows)[0])]
+    return [float(cloud.coordinates(x, rows)[0]), float(cloud.coordinates(y, rows)[0])]
 
 
-def _point(plane: Plane, x: int, y: int, keys: npt.NDArray[Any]) -> list[float] | None:
-    across, up = plane.locate(x, keys), plane.locate(y, keys)
+def _point(cloud: PointCloud, x: int, y: int, keys: npt.NDArray[Any]) -> list[float] | None:
+    across, up = cloud.locate(x, keys), cloud.locate(y, keys)
     return None if across is None or up is None else [float(across[0]), float(up[0])]
 
 

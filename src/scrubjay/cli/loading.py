@@ -1,4 +1,4 @@
-"""What `evaluate`, `watch` and `inspect` look at: a run folder, or a file with a saved agent."""
+"""The trained agent of `evaluate`, `watch` and `inspect`, from a run folder or a saved file."""
 
 import argparse
 import json
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.cli.habits import nearest
 from scrubjay.cli.main import CommandError
 from scrubjay.cli.options import parse_value
+from scrubjay.cli.suggestions import nearest
 
 if TYPE_CHECKING:
     import gymnasium
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A trained agent, and the task that it is to be tried on.
+class LoadedAgent:
+    """A trained agent and its task.
 
     Attributes:
         agent: The agent.
@@ -51,7 +51,7 @@ class Subject:
         return env
 
 
-def add_subject(parser: argparse.ArgumentParser) -> None:
+def add_loading_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which agent, on which task."""
     add_checkpoint(parser)
     add_env_kwargs(parser)
@@ -63,7 +63,7 @@ def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     """Which of a run's checkpoints, and whether a file may execute code."""
     add = parser.add_argument
     add("--checkpoint", default="last", metavar="NAME",
-        help="of a run folder: last, best or step-N (default last)")  # fmt: skip
+        help="checkpoint of a run folder: last, best or step-N (default last)")  # fmt: skip
     add("--trust-file", action="store_true",
         help="open a .zip with networks, which can execute code")  # fmt: skip
 
@@ -80,7 +80,7 @@ def add_env_kwargs(parser: argparse.ArgumentParser, **settings: Any) -> None:
 
 
 def add_success_key(parser: argparse.ArgumentParser, **settings: Any) -> None:
-    """Which entry of `info` says that an episode was solved."""
+    """The entry of `info` that says whether an episode was solved."""
     parser.add_argument(
         "--success-key",
         metavar="KEY",
@@ -127,12 +127,12 @@ def take_task(arguments: argparse.Namespace, unknown: Sequence[str]) -> Sequence
     return unknown
 
 
-def open_subject(path: Path, arguments: argparse.Namespace, *, with_task: bool = True) -> Subject:
+def open_agent(path: Path, arguments: argparse.Namespace, *, with_task: bool = True) -> LoadedAgent:
     """The agent of a run folder or of a file.
 
     Args:
         path: The run folder or file.
-        arguments: Those of `add_subject`, and `task`.
+        arguments: Those of `add_loading_arguments`, and `task`.
         with_task: Whether its task is needed too.
     """
     from scrubjay.runs.launch import load_agent
@@ -150,7 +150,7 @@ def open_subject(path: Path, arguments: argparse.Namespace, *, with_task: bool =
                 f"{path} does not say its task; name it too: "
                 f"scrubjay {arguments.command} {path} TASK"
             )
-    return Subject(agent, _adjusted(config, arguments), name, path, _trusts(arguments))
+    return LoadedAgent(agent, _adjusted(config, arguments), name, path, _trusts(arguments))
 
 
 def _trusts(arguments: argparse.Namespace) -> bool:
@@ -171,7 +171,7 @@ def run_of(path: Path, checkpoint: str) -> tuple[Path | None, str]:
 
 
 def _adjusted(config: "RunConfig", arguments: argparse.Namespace) -> "RunConfig":
-    """The configuration with what was said on the command line."""
+    """The configuration with the options of the command line."""
     from scrubjay.envs.catalog import find_task
 
     options = parse_env_kwargs(arguments.env_kwargs)

@@ -1,9 +1,9 @@
-"""Words that people bring from other tools, and what to write here instead."""
+"""Suggestions for unknown commands and options: misspelt ones, and those of other tools."""
 
 import difflib
 from collections.abc import Sequence
 
-# A command of another tool, or a likely guess: what it is called here.
+# Commands of other tools, or likely guesses, and their names here.
 COMMANDS = {
     "help": "--help",
     "enjoy": "watch",
@@ -25,7 +25,7 @@ COMMANDS = {
     "check": "doctor",
 }
 
-# An option of another tool: those of ours that may be meant, the first one that a command has.
+# Options of other tools, and the options here that may be meant; the first that a command has.
 OPTIONS = {
     "--total-timesteps": ("--steps", "--episodes"),
     "--n-timesteps": ("--steps", "--episodes"),
@@ -82,13 +82,13 @@ def unknown_option(word: str, known: Sequence[str], command: str = "") -> str:
         return f"there is no option {word!r}; {ORDER[command]}"
     if not word.startswith("-"):
         return f"expected no further word, got {word!r}"
-    meant = habitual(option, known) or nearest(option, known)
+    meant = from_other_tools(option, known) or nearest(option, known)
     hint = f"; did you mean {meant[0]}?" if meant else f"; `scrubjay {command} --help` lists them"
     return f"there is no option {word!r}{hint if command or meant else ''}"
 
 
-def habitual(option: str, known: Sequence[str]) -> list[str]:
-    """Our options for one of another tool."""
+def from_other_tools(option: str, known: Sequence[str]) -> list[str]:
+    """Our options that correspond to an option of another tool."""
     return [name for name in OPTIONS.get(option, ()) if name.split()[0] in known]
 
 

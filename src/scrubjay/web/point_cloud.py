@@ -1,4 +1,4 @@
-"""The rows of a memory as points of a plane, and the numbers that colour them."""
+"""The rows of a memory as points on the map, and the numbers that colour them."""
 
 import threading
 import time
@@ -12,10 +12,10 @@ from scrubjay.memory import EpisodicMemory
 
 Singles = npt.NDArray[np.float32]
 
-MOST_POINTS = 100_000  # drawn; of larger memories a random sample
-N_NEAREST = 5  # the row whose distance tells how dense a place is
-SLICE_SECONDS = 0.02  # of the density at a time, so that requests are answered meanwhile
-MOST_COMPONENTS = 3
+MAX_POINTS = 100_000  # drawn; of larger memories a random sample
+N_NEAREST = 5  # the distance to this neighbour measures the density
+SLICE_SECONDS = 0.02  # of the density at a time, so that other requests need not wait
+MAX_COMPONENTS = 3
 
 
 class Principal(NamedTuple):
@@ -32,7 +32,7 @@ class Principal(NamedTuple):
     shares: npt.NDArray[np.float64]
 
 
-class Plane:
+class PointCloud:
     """The rows of one memory as points.
 
     Args:
@@ -43,13 +43,13 @@ class Plane:
         self.memory = memory
         n = len(memory)
         chosen = np.arange(n)
-        if n > MOST_POINTS:
-            chosen = np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False))
+        if n > MAX_POINTS:
+            chosen = np.sort(np.random.default_rng(0).choice(n, MAX_POINTS, replace=False))
         self.rows = chosen
         self.density = Density(memory, self.rows)
 
     def prepare(self) -> None:
-        """Compute now what the first question would otherwise wait for."""
+        """Compute in advance what the first request needs."""
         self.default_axes()
         if self.memory.key_dim > 2 and len(self.memory):
             self.along(self.memory.key_dim)
@@ -60,7 +60,7 @@ class Plane:
         keys = self.memory.keys[self.rows].astype(np.float64)
         mean = keys.mean(axis=0)
         variances, directions = np.linalg.eigh((keys - mean).T @ (keys - mean) / len(keys))
-        largest = np.argsort(variances)[::-1][:MOST_COMPONENTS]
+        largest = np.argsort(variances)[::-1][:MAX_COMPONENTS]
         shares = variances[largest] / max(float(variances.sum()), 1e-300)
         return Principal(mean, directions[:, largest], shares)
 
@@ -79,8 +79,8 @@ class Plane:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of what is kept beside the memory."""
-        return self.rows.nbytes + 4 * (1 + MOST_COMPONENTS) * len(self.rows)
+        """Bytes used in addition to the memory."""
+        return self.rows.nbytes + 4 * (1 + MAX_COMPONENTS) * len(self.rows)
 
     @property
     def _n_actions(self) -> int:
@@ -115,7 +115,7 @@ class Plane:
         return int(x), int(y)
 
     def along(self, axis: int) -> Singles:
-        """Where the drawn rows are along an axis.
+        """The coordinates of the drawn rows along an axis.
 
         Args:
             axis: The index of the axis.
@@ -132,7 +132,7 @@ class Plane:
         return self.coordinates(axis, self.rows)
 
     def coordinates(self, axis: int, rows: npt.NDArray[np.int64]) -> Singles:
-        """Where rows are along an axis.
+        """The coordinates of rows along an axis.
 
         Args:
             axis: The index of the axis.
@@ -151,7 +151,7 @@ class Plane:
         return found
 
     def locate(self, axis: int, keys: npt.NDArray[Any]) -> Singles | None:
-        """Where states are along an axis.
+        """The coordinates of states along an axis.
 
         Args:
             axis: The index of the axis.
@@ -205,7 +205,7 @@ class Density:
         self._lock = threading.Lock()
 
     def known(self) -> tuple[Singles, float]:
-        """What has been measured so far; the first call starts the measurement.
+        """The distances measured so far; the first call starts the measurement.
 
         Returns:
             A distance for each row, NaN if it is not known yet, and the share that is known.

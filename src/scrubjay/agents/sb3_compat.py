@@ -1,30 +1,21 @@
-"""What users of Stable-Baselines3 expect of a constructor, for every method.
+"""Compatibility with Stable-Baselines3: arguments and attributes that its users expect.
 
 Every agent takes `verbose`, `tensorboard_log` and `device`, whether or not its constructor lists
-them: they are conveniences, not settings, and neither `config()` nor tuning knows them. Arguments
-and attributes that only make sense for a network are answered with one line that says what to
-write instead.
+them. They are not settings: they are neither in `config()` nor tuned. An argument or attribute that
+only a network has raises an error of one line that says what to use instead.
 """
 
 import difflib
 import functools
 import inspect
-import math
-import os
-import re
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from scrubjay.agents.settings import settings_of
-from scrubjay.embedding.parts import find_parts
 
 DEFAULTS: Mapping[str, Any] = {"verbose": 0, "tensorboard_log": None, "device": "auto"}
-
-IMAGE_NUMBERS = 256  # a key of an image with more numbers is worth a warning
 
 EPSILON = "write epsilon=(start, end, steps)"
 NO_NETWORK = "it trains no network, leave it out"
@@ -70,7 +61,7 @@ ATTRIBUTES: Mapping[str, str] = {
 
 
 def with_conveniences(constructor: Callable[..., None]) -> Callable[..., None]:
-    """A class's `__init__` that takes the conveniences too, and explains wrong arguments."""
+    """Wrap a class's `__init__`: it also takes the conveniences, and explains wrong arguments."""
     own = inspect.signature(constructor)
 
     @functools.wraps(constructor)
@@ -100,7 +91,7 @@ def with_conveniences(constructor: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_arguments(cls: type[Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> None:
-    """Refuse what only a network has, and unknown names, with what to write instead.
+    """Refuse arguments of networks and unknown ones, with a hint what to use instead.
 
     Raises:
         TypeError: If there is such an argument.
@@ -121,7 +112,7 @@ def check_arguments(cls: type[Any], args: tuple[Any, ...], given: Mapping[str, A
 
 
 def check_conveniences(cls: type[Any], chosen: Mapping[str, Any]) -> None:
-    """Refuse a `verbose` that is no number, and say where the agent runs."""
+    """Refuse a `verbose` that is not 0, 1 or 2, and warn that the device is always the CPU."""
     verbose, device = chosen["verbose"], str(chosen.get("device", "auto"))
     if not isinstance(verbose, int) or not 0 <= verbose <= 2:
         raise ValueError(f"expected verbose to be 0, 1 or 2, got {verbose!r}")
@@ -133,22 +124,7 @@ def check_conveniences(cls: type[Any], chosen: Mapping[str, Any]) -> None:
         )
 
 
-def warn_of_images(agent: Any) -> None:
-    """Warn if whole images are the keys of the memory."""
-    size = agent.embedding.key_dim
-    spaces = (part.space for part in find_parts(agent.observation_space))
-    images = [space for space in spaces if len(space.shape or ()) >= 2 and space.dtype == np.uint8]
-    if images and size >= IMAGE_NUMBERS:
-        warnings.warn(
-            f"images of shape {images[0].shape} make keys of {size:,} numbers, about "
-            f"{8 * size:,} bytes a row of the memory; project them, as with "
-            "embedding=RandomProjection(16)",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
-class Missing:
+class UnavailableAttribute:
     """An attribute that an agent does not have; reading it raises what to use instead."""
 
     def __init__(self, name: str) -> None:
@@ -160,10 +136,10 @@ class Missing:
         raise AttributeError(message, name=self._name, obj=agent)
 
 
-class WithoutNetwork:
-    """The part of an agent that answers to what only a model with a network has.
+class NoNetworkMixin:
+    """Attributes that only a model with a network has raise an error that says what to use instead.
 
-    `__getattr__` would do it too, and make every use of an attribute four times as slow.
+    `__getattr__` could do the same, but would make every attribute access four times as slow.
     """
 
     def __dir__(self) -> list[str]:
@@ -171,43 +147,9 @@ class WithoutNetwork:
 
 
 for _name in ATTRIBUTES:
-    setattr(WithoutNetwork, _name, Missing(_name))
+    setattr(NoNetworkMixin, _name, UnavailableAttribute(_name))
 
 
 def chosen_seed(seed: int | None) -> int:
     """The seed that was given, or a new one."""
     return secrets.randbelow(2**31) if seed is None else seed
-
-
-def warn_of_size(agent: Any, total_timesteps: float | None) -> None:
-    """Warn if the rows that a training may write would not fit into this computer's memory."""
-    steps = math.inf if total_timesteps is None else total_timesteps
-    memories = agent.memories.values()
-    row = max((memory.nbytes / len(memory.value_array) for memory in memories), default=0.0)
-    free = sum(memory.capacity - len(memory) for memory in memories)
-    rows, available = sum(map(len, memories)) + min(free, steps), physical_memory()
-    if rows * row > available:
-        warnings.warn(
-            f"up to {rows:,.0f} rows of {row:,.0f} bytes need {rows * row / 2**30:,.1f} GiB, and "
-            f"this computer has {available / 2**30:,.1f}; lower capacity, or make keys of fewer "
-            f"than {agent.embedding.key_dim:,} numbers",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def physical_memory() -> float:
-    """Bytes of this computer's memory, infinity where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
-
-
-def check_names(memories: Mapping[str, Any]) -> None:
-    """Refuse names that a file could not have, before anything is learned."""
-    for name in memories:
-        if not re.fullmatch(r"\w+", name, re.ASCII):
-            raise ValueError(
-                f"expected the name of a memory to have letters, digits and _ only, got {name!r}"
-            )

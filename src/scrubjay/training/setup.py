@@ -1,4 +1,4 @@
-"""What a training opens before it begins: its budget, its evaluator, its run folder."""
+"""The parts of a training that are set up before it begins: budget, evaluator, run folder."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from scrubjay.training.vec_env import FirstLane, is_vec_env, spec_of
 
 
 class Budget:
-    """When no further episode is begun: after so many steps, or so many episodes."""
+    """The number of steps or episodes after which no further episode is begun."""
 
     def __init__(self, agent: Trained, timesteps: float | None, episodes: float | None) -> None:
         if (timesteps is None) == (episodes is None):

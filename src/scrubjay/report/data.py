@@ -1,4 +1,4 @@
-"""What the sections of a report draw on: groups of runs, their curves, and what is missing."""
+"""The data of a report: groups of runs, their curves, and notes on what is missing."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -20,8 +20,8 @@ VIDEOS = ("*.mp4", "*.webm", "*.gif")
 
 
 @dataclass(frozen=True)
-class Method:
-    """A method as it is named everywhere on the page: its label beside a dot in its colour."""
+class MethodLabel:
+    """The label and the colour of a method, the same everywhere on the page."""
 
     label: str
     colour: str
@@ -60,7 +60,7 @@ class Series:
         return [*([self.curve] if self.curve else []), *self.unfinished]
 
 
-class Evidence:
+class ReportData:
     """Groups in the order in which they are shown; what cannot be shown is added to `notes`."""
 
     def __init__(self, runs: list[RunData], notes: list[str], page_folder: Path) -> None:
@@ -83,16 +83,16 @@ class Evidence:
         return ", ".join(map(short_task, self.tasks))
 
     @property
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[MethodLabel]:
         """All methods, in order."""
         return [self.method(label) for label in self.labels]
 
-    def method(self, label: str) -> Method:
+    def method(self, label: str) -> MethodLabel:
         """A method with its colour."""
-        return Method(label, self._colours[label])
+        return MethodLabel(label, self._colours[label])
 
     def note(self, text: str) -> None:
-        """Say something at the top of the page, once."""
+        """Add a note at the top of the page, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -101,11 +101,11 @@ class Evidence:
         return [group for group in self.groups if group.task == task]
 
     def has_success(self, task: str) -> bool:
-        """Whether a task says which episodes were a success."""
+        """Whether a task reports which episodes were a success."""
         return any(run.has_success for group in self.of_task(task) for run in group.runs)
 
     def return_per_success(self, task: str) -> float | None:
-        """What a success pays where nothing else is paid; None where a return says more.
+        """The reward of a success if there are no other rewards; None otherwise.
 
         Returns are then success rates times a constant, and one chart shows both.
         """
@@ -171,12 +171,12 @@ class Evidence:
             first = next(other.path for other in group.runs if other.seed == run.seed)
             self.note(
                 f"{run.path} and {first} are the same method, task and seed ({run.seed}). Both are "
-                "shown; only the second is counted, for a seed that is counted twice makes "
+                "shown; only the second is counted, because counting a seed twice would make "
                 "intervals too narrow."
             )
 
     def _curve(self, group: Group, metric: str) -> Curve | None:
-        """A curve, or None; where that is a surprise, with a note why."""
+        """A curve, or None, with a note why if that is unexpected."""
         evaluated = metric in METRICS
         if not group.runs or not all(evaluated or metric in r.quantities for r in group.runs):
             return None
@@ -184,7 +184,7 @@ class Evidence:
         try:
             curve = read(group, metric)
         except RunError as error:
-            if evaluated:  # a log without a value is no surprise
+            if evaluated:  # a log may have no values
                 self.note(f"{error}.")
             return None
         # the report names unfinished runs by their folders already, and what is logged ends at the

@@ -1,4 +1,4 @@
-"""Which dimensions of a key are the place in a maze, and where its walls are then."""
+"""The dimensions of a key that are the position in a maze, and its walls in those dimensions."""
 
 from typing import Any, NamedTuple
 
@@ -7,34 +7,39 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-NUDGE = 0.5  # how far the place is moved to see which dimension of the key follows
+FIRST_TWO = ((0, 1.0), (1, 1.0))  # index in the observation and factor, of x and of y
+NUDGE = 0.5  # how far the position is moved to see which dimension of the key follows
 
 
-class Place(NamedTuple):
-    """The place of a task among the dimensions of a key.
+class PositionAxes(NamedTuple):
+    """The position of a task among the dimensions of a key.
 
     Attributes:
         axes: The dimensions of the key that are x and y.
         walls: Line segments x0, y0, x1, y1, in units of the key.
         ratio: Units of the key along x that are as long as one along y.
+        flipped: Whether these dimensions of the key fall while x and y grow.
     """
 
     axes: tuple[int, int]
     walls: list[list[float]]
     ratio: float
+    flipped: tuple[bool, bool]
 
 
-def find_place(agent: Any, seen: dict[str, Any]) -> Place | None:
-    """The place in the key, for a task whose observation begins with its position.
+def find_position(agent: Any, seen: dict[str, Any]) -> PositionAxes | None:
+    """The position in the key, for a task whose observation contains its position.
 
-    Each coordinate must move one dimension of the key, and in proportion.
+    It begins with it, unless the task's `position_in_observation` has the index and the factor of x
+    and of y. Each coordinate must move one dimension of the key, and in proportion.
 
     Args:
         agent: The agent, whose embedding makes the key.
-        seen: A first "observation" of the task, with "position" and "walls" if it has them.
+        seen: A first "observation" of the task, with "position", "walls" and
+            "position_in_observation" if it has them.
 
     Returns:
-        The place, None if the key does not show it.
+        The axes, None if the key does not contain the position.
     """
     observation, position = seen.get("observation"), seen.get("position")
     if position is None or not isinstance(observation, np.ndarray) or observation.ndim != 1:
@@ -42,20 +47,22 @@ def find_place(agent: Any, seen: dict[str, Any]) -> Place | None:
     if not hasattr(agent, "embedding") or not agent.embedding.ready:
         return None
     start = observation.astype(np.float64)
-    if len(start) < 2 or not np.allclose(start[:2], position):
+    indices, factors = zip(*seen.get("position_in_observation", FIRST_TWO), strict=True)
+    if len(start) <= max(indices) or not np.allclose(start[list(indices)] * factors, position):
         return None
-    found = [_moved(agent, start, i) for i in range(2)]
+    found = [_moved(agent, start, i) for i in indices]
     if None in found or found[0][0] == found[1][0]:
         return None
-    (x, x_scale), (y, y_scale) = found
+    x, y = found[0][0], found[1][0]
+    x_scale, y_scale = (moved[1] / factor for moved, factor in zip(found, factors, strict=True))
     key = _key(agent, start)
-    shift = [key[x] - x_scale * start[0], key[y] - y_scale * start[1]]
+    shift = [key[x] - x_scale * position[0], key[y] - y_scale * position[1]]
     scale = [x_scale, y_scale]
     walls = [
         [float(shift[i % 2] + scale[i % 2] * end) for i, end in enumerate(wall)]
         for wall in seen.get("walls", [])
     ]
-    return Place((x, y), walls, abs(x_scale / y_scale))
+    return PositionAxes((x, y), walls, abs(x_scale / y_scale), (x_scale < 0, y_scale < 0))
 
 
 def _moved(agent: Any, start: Floats, coordinate: int) -> Any:

@@ -1,4 +1,4 @@
-"""What the cells of the report's tables say."""
+"""The contents of the cells of the report's tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ def last_value(run: RunData, name: str) -> float | None:
 
 
 def mean_of(runs: Sequence[RunData], name: str) -> float | None:
-    """The mean over runs of a last value, as far as runs have it."""
+    """The mean of a last value over the runs that have it."""
     known = [value for run in runs if (value := last_value(run, name)) is not None]
     return float(np.mean(known)) if known else None
 

@@ -1,10 +1,14 @@
-"""Keys of episodes and rows when an embedding has been trained."""
+"""Keys that are not known from the beginning, or change.
+
+Episodes that were recorded before the embedding was ready are embedded afterwards (`with_keys`).
+When an embedding is trained during the training, episodes and rows get new keys (`study`).
+"""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrubjay.agents.recorder import Experience, HeldEpisode
+from scrubjay.agents.recorder import Experience, HeldEpisode, Notes
 from scrubjay.embedding import Embedding
 
 if TYPE_CHECKING:
@@ -24,6 +28,23 @@ def check_learned_keys(agent: "MemoryAgent", embedding: Embedding) -> None:
         )
 
 
+def with_keys(held: HeldEpisode, embedding: Embedding, notes: Notes) -> Experience:
+    """The experience of an episode that waited for keys."""
+    vectors = held.vectors if held.last is None else np.vstack([held.vectors, held.last])
+    keys = embedding.embed_batch(vectors)
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(keys.astype(np.float32)).all(axis=1)
+    if not finite.all():
+        vector = vectors[finite.argmin()]
+        raise ValueError(f"expected finite keys, got {keys[finite.argmin()]} for {vector}")
+    n = len(held.rewards)
+    trace, numbers = np.zeros((n, notes.trace), np.int64), np.zeros((n, notes.numbers))
+    return Experience(
+        keys[:n], held.actions, held.rewards, trace, numbers, held.terminated, decided=False,
+        last_key=None if held.last is None else keys[n],
+    )  # fmt: skip
+
+
 def with_frames(agent: "MemoryAgent", experience: Experience, held: HeldEpisode) -> Experience:
     """Add the images of an episode that waited until the embedding was ready."""
     if agent.album is None:
@@ -32,7 +53,7 @@ def with_frames(agent: "MemoryAgent", experience: Experience, held: HeldEpisode)
 
 
 def with_present_keys(embedding: Embedding, experience: Experience) -> Experience:
-    """Embed an episode again if the embedding was trained meanwhile, on those of other lanes."""
+    """Embed an episode again if an episode of another lane has trained the embedding."""
     frames = experience.frames
     if not embedding.studies or frames is None or len(frames) == 0:
         return experience
@@ -44,7 +65,7 @@ def with_present_keys(embedding: Embedding, experience: Experience) -> Experienc
 
 
 def study(agent: "MemoryAgent", experience: Experience) -> None:
-    """Let the embedding learn from an episode; if its keys change, so do those of all rows."""
+    """Let the embedding learn from an episode; if its keys change, change those of all rows."""
     embedding, frames = agent.embedding, experience.frames
     if frames is None or not embedding.study(frames, experience.keys, experience.actions):
         return

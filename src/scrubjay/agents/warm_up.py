@@ -1,4 +1,4 @@
-"""Calls whatever training and `predict` call, on a temporary agent, so that Numba compiles it."""
+"""Compile everything that training and `predict` call, by calling it on a temporary agent."""
 
 from typing import TYPE_CHECKING
 

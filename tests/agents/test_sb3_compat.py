@@ -72,7 +72,7 @@ def test_what_verbose_may_be(verbose):
 @pytest.mark.parametrize("method", [CEC, CECPlus, Quiet])
 def test_no_seed_draws_one_and_records_it(method, tmp_path, monkeypatch):
     # elsewhere in the tests a drawn seed is always 0
-    monkeypatch.setattr("scrubjay.agents.habits.secrets", secrets)
+    monkeypatch.setattr("scrubjay.agents.sb3_compat.secrets", secrets)
     agents = [method(Drift(), seed=None) for _ in range(3)]
     assert len({agent.seed for agent in agents}) == 3
     agent = agents[0].learn(200, run_folder=tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Tasks of the user, "my_module:MyEnv": a class, a function, or an id that the module registers."""
+"""Custom tasks, "my_module:MyEnv": a class, a function, or an id that the module registers."""
 
 import difflib
 import inspect
@@ -13,7 +13,7 @@ from scrubjay.optional import import_from_here
 
 
 def environment_spec(task: str) -> str | EnvSpec:
-    """What `gymnasium.make` makes a task from.
+    """The argument of `gymnasium.make` for a task.
 
     Args:
         task: An id, or "module:Name", where Name is an id that the module registers, a class, or a
