@@ -10,11 +10,6 @@ from scrubjay.cli.layout import wrapped
 from scrubjay.cli.main import FAILURE, CommandError, refuse
 from scrubjay.cli.options import whole
 
-# Studies that have other agents by default than the paper's.
-DEFAULT_AGENTS = {
-    **dict.fromkeys(("ablation", "plus", "suite"), ("cec-plus",)),
-    **dict.fromkeys(("minatar", "atari"), ("mfec",)),
-}
 EPILOG = """names:
 {names}
   all           everything above
@@ -79,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Run a study, or draw its figures again."""
     from scrubjay.registry import agent_spec
+    from scrubjay.studies import DEFAULT_AGENTS
     from scrubjay.studies.reproduce import redraw, reproduce
     from scrubjay.studies.shared.methods import METHODS, PAPER_METHODS, StudyBudget
     from scrubjay.studies.shared.workspace import Workspace

@@ -18,6 +18,8 @@ from scrubjay.envs.safexp_models import (
     CAR,
     GOAL_HEIGHT,
     GOAL_RADIUS,
+    INNER_WALLS,
+    OUTER_WALLS,
     POINT,
     WALL_HALF_SIZE,
     Placement,
@@ -29,13 +31,7 @@ from scrubjay.envs.safexp_models import (
 PHYSICS_STEPS = 10
 LIDAR_BINS = 10
 
-WALLS: tuple[Spot, ...] = (
-    *((x, 1.5) for x in (1.6, 1.8, 1.9)),
-    *((0.5, y) for y in (0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.2, 2.4)),
-    *((x, 2.4) for x in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.3, 2.5, 2.7)),
-    *((x, 0.5) for x in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.3, 2.5, 2.7, 2.9)),
-    *((2.9, y) for y in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)),
-)
+WALLS: tuple[Spot, ...] = (*INNER_WALLS, *OUTER_WALLS)
 GOAL: Spot = (2.4, 1.5)
 ROBOT: Placement = (1.0, 1.0, 0.8281103925769537)  # the heading that Safety Gym draws with seed 0
 

@@ -18,6 +18,15 @@ GOAL_HEIGHT = 0.11
 ROBOT_HEIGHT = 0.1
 CAMERA_ELEVATION = math.radians(68)
 
+# The centres of the walls: a block between start and goal, and the border around both.
+INNER_WALLS: tuple[Spot, ...] = tuple((x, 1.5) for x in (1.6, 1.8, 1.9))
+OUTER_WALLS: tuple[Spot, ...] = (
+    *((0.5, y) for y in (0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.2, 2.4)),
+    *((x, 2.4) for x in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.3, 2.5, 2.7)),
+    *((x, 0.5) for x in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.3, 2.5, 2.7, 2.9)),
+    *((2.9, y) for y in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)),
+)
+
 _SENSORS = """
     <accelerometer site="robot"/>{ball}
     <gyro site="robot"/>

@@ -1,6 +1,6 @@
-"""The paper, reproduced: one name for each of its figures and tables, and a few beyond.
+"""The studies of `scrubjay reproduce`: the paper's figures and tables, and further ones.
 
-Only the names are here, so that the command line can list them without importing anything.
+Only their names are here, so that the command line can list them without importing anything.
 """
 
 # name: (module in this folder, one line)
@@ -22,6 +22,11 @@ EXPERIMENTS = {
     "minatar": ("minatar", "MFEC, CECPlus and DQN on MinAtar and a grid"),
     "atari": ("atari", "MFEC on three Atari games, against published scores"),
     "comparison": ("comparison", "the paper's values and ours at 30k, 50k, 100k"),
+}
+# The agents that are run by default, where they are not the paper's.
+DEFAULT_AGENTS = {
+    **dict.fromkeys(("ablation", "plus", "suite"), ("cec-plus",)),
+    **dict.fromkeys(("minatar", "atari"), ("mfec",)),
 }
 ALL = "all"
 # These write tables only, and need no matplotlib.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrubjay.analysis.curves import Curve, evaluation_curve, tidy_rows
-from scrubjay.analysis.results import Cell, ResultTable, Row, number_of, save_result
+from scrubjay.analysis.results import Cell, ResultTable, Row, number_of
 from scrubjay.analysis.statistics import (
     Array,
     Statistic,
@@ -19,7 +19,6 @@ from scrubjay.analysis.statistics import (
     probability_of_improvement,
     probability_of_improvement_interval,
 )
-from scrubjay.analysis.tables import markdown
 from scrubjay.figures.curves import METRIC_LABELS
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
 from scrubjay.figures.style import INK, SOFT, colour_of
@@ -266,17 +265,12 @@ def _write_table(workspace: Workspace, rows: list[Row]) -> list[Path]:
             mine = [row for row in rows if (row["task"], row["arm"]) == (title, arm.label)]
             line[f"{title}, {_step(rows, title)}"] = _cell(mine[0]) if mine else "-"
         wide.append(line)
-    page = PREFACE + markdown(wide) + "\n"
-    return workspace.announce(
-        save_result(
-            workspace.out / "table-ablation", {".md": page.encode()}, wide, workspace.command
-        )
-    )
+    return workspace.write("table-ablation", PREFACE, wide)
 
 
 def _write_overall(workspace: Workspace, whole: list[Row]) -> list[Path]:
     """One line for each arm over all tasks."""
-    lines = [
+    lines: list[Row] = [
         {
             "arm": row["arm"],
             "success over all evaluations": _with_bounds(row["mean"], row["low"], row["high"]),
@@ -288,13 +282,7 @@ def _write_overall(workspace: Workspace, whole: list[Row]) -> list[Path]:
         }
         for row in whole
     ]
-    page = OVERALL + markdown(lines) + "\n"
-    return workspace.announce(
-        save_result(
-            workspace.out / "table-ablation-overall", {".md": page.encode()}, whole,
-            workspace.command,
-        )
-    )  # fmt: skip
+    return workspace.write("table-ablation-overall", OVERALL, lines, numbers=whole)
 
 
 OVERALL = """# Ablation of CECPlus, all tasks together

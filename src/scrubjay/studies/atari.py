@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import curves_of, tidy_rows
-from scrubjay.analysis.results import ResultTable, Row, number_of, save_result
-from scrubjay.analysis.tables import markdown
+from scrubjay.analysis.results import ResultTable, Row, number_of
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import mark
@@ -83,13 +82,11 @@ def make(workspace: Workspace) -> list[Path]:
         }
         for game, method, group in groups
     ]
-    page = PREFACE + markdown(rows) + "\n"
-    stem = workspace.out / "table-atari"
     notes = [*curve_notes(curves), *workspace.budget_notes()]
     table = ResultTable([*tidy_rows(curves), *_published_rows()], notes)
     return [
         *workspace.draw("atari", draw_atari, table),
-        *workspace.announce(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.write("table-atari", PREFACE, rows),
     ]
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import Curve, curves_of, evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import ResultTable, Row, save_result
-from scrubjay.analysis.tables import markdown, summary_at
+from scrubjay.analysis.results import ResultTable, Row
+from scrubjay.analysis.tables import summary_at
 from scrubjay.envs.catalog import short_task
 from scrubjay.figures.curves import caption, draw_curves
 from scrubjay.figures.layout import PAGE_WIDTH, add_caption, add_legend, mark, open_figure
@@ -174,18 +174,13 @@ FIGURES = {"causes": draw_causes}
 
 
 def _write_table(workspace: Workspace, notes: Sequence[str]) -> list[Path]:
-    rows = [
-        row
+    rows: list[Row] = [
+        {"task": title, **measure(group)}
         for title, (task, arms) in PANELS.items()
         for arm in arms
         if (group := workspace.group(arm, task))
-        for row in [{"task": title, **measure(group)}]
     ]
-    said = "".join(f"\n{note}\n" for note in notes)
-    page = f"{PREFACE}{markdown(rows)}\n{said}"
-    return workspace.announce(
-        save_result(workspace.out / "table-causes", {".md": page.encode()}, rows, workspace.command)
-    )
+    return workspace.write("table-causes", PREFACE, rows, notes)
 
 
 def measure(group: Group) -> Row:

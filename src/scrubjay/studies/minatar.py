@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.analysis.curves import curves_of, tidy_rows
-from scrubjay.analysis.results import ResultTable, save_result
-from scrubjay.analysis.tables import markdown
+from scrubjay.analysis.results import ResultTable, Row
 from scrubjay.figures.curves import learning_curves
 from scrubjay.figures.layout import mark
 from scrubjay.figures.style import SOFT
@@ -80,15 +79,13 @@ def make(workspace: Workspace) -> list[Path]:
         raise workspace.no_runs_error("minatar")
     curves = curves_by_game(groups)
     notes = [*curve_notes(curves), *workspace.budget_notes()]
-    rows = [
+    rows: list[Row] = [
         {**STUDY.measure(game, method, group, workspace), "target of MFEC": game.target or "-"}
         for game, method, group in groups
     ]
-    page = PREFACE + markdown(rows) + "\n"
-    stem = workspace.out / "table-minatar"
     return [
         *workspace.draw("minatar", draw_minatar, ResultTable(tidy_rows(curves), notes)),
-        *workspace.announce(save_result(stem, {".md": page.encode()}, rows, workspace.command)),
+        *workspace.write("table-minatar", PREFACE, rows),
     ]
 
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from scrubjay.analysis.curves import evaluation_curve, tidy_rows
 from scrubjay.analysis.groups import Group
-from scrubjay.analysis.results import ResultTable, Row, save_result
-from scrubjay.analysis.tables import markdown
+from scrubjay.analysis.results import ResultTable, Row
 from scrubjay.runs.config import RunConfig
 from scrubjay.studies.shared.panels import curve_notes
 from scrubjay.studies.shared.plus_cases import FULL, PAPER, Case, draw_cases, seeds_of
@@ -62,14 +61,9 @@ def make(workspace: Workspace) -> list[Path]:
     curves = [evaluation_curve(group, case.metric) for (case, _), group in groups.items()]
     table = ResultTable(tidy_rows(curves), [*curve_notes(curves), *workspace.budget_notes()])
     rows = [measure(case, group) for (case, _), group in groups.items()]
-    page = PREFACE + markdown(rows) + "\n"
     return [
         *workspace.draw("plus", draw_plus, table),
-        *workspace.announce(
-            save_result(
-                workspace.out / "table-plus", {".md": page.encode()}, rows, workspace.command
-            )
-        ),
+        *workspace.write("table-plus", PREFACE, rows),
     ]
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,15 @@ from scrubjay.training.errors import RunError
 
 def check_name(name: str) -> None:
     """Refuse what cannot be reproduced, with a suggestion."""
-    names = (*EXPERIMENTS, ALL)
-    if name not in names:
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-        raise ValueError(f"expected the name of a figure or table, got {name!r}; {hint}")
+    _check_known("a figure or table", name, (*EXPERIMENTS, ALL))
+
+
+def _check_known(what: str, name: str, names: Iterable[str]) -> None:
+    known = list(names)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise ValueError(f"expected the name of {what}, got {name!r}; {hint}")
 
 
 def chosen_names(name: str, add: bool) -> list[str]:
@@ -40,10 +44,7 @@ def chosen_names(name: str, add: bool) -> list[str]:
 def check_agents(agents: tuple[str, ...]) -> None:
     """Refuse unknown agents, with a suggestion."""
     for name in agents:
-        if name not in METHODS:
-            near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METHODS)}"
-            raise ValueError(f"expected the name of an agent, got {name!r}; {hint}")
+        _check_known("an agent", name, METHODS)
 
 
 def chosen_tasks(tasks: Sequence[str], planned: Sequence[str]) -> set[str]:

@@ -7,8 +7,7 @@ import gymnasium
 
 from scrubjay.agents import CEC
 from scrubjay.agents.cec import PROJECTION_DIM, TABLE, name_of_task, preset
-from scrubjay.analysis.results import Row, save_result
-from scrubjay.analysis.tables import markdown
+from scrubjay.analysis.results import Row
 from scrubjay.envs.catalog import find_task
 from scrubjay.envs.growing_tree import GOAL_DISTANCE
 from scrubjay.runs.config import RunConfig
@@ -26,12 +25,7 @@ def make(workspace: Workspace) -> list[Path]:
     """All tables."""
     written = []
     for name, (title, build) in TABLES.items():
-        rows = build()
-        page = f"# {title}\n\n{markdown(rows)}\n"
-        stem = workspace.out / f"table-{name}"
-        written += workspace.announce(
-            save_result(stem, {".md": page.encode()}, rows, workspace.command)
-        )
+        written += workspace.write(f"table-{name}", f"# {title}\n\n", build())
     return written
 
 

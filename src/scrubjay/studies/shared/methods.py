@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrubjay.envs.catalog import TASKS
+from scrubjay.envs.safexp_models import OUTER_WALLS
 from scrubjay.registry import agent_spec
 from scrubjay.runs.config import RunConfig
 
@@ -63,18 +64,11 @@ class Method:
         return not self.tasks or task in self.tasks
 
 
-# PointGoal without the three walls between start and goal; spelled out, for `safexp.WALLS` could
-# be had with MuJoCo alone.
-_OUTER_WALLS = [
-    *([0.5, y] for y in (0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.2, 2.4)),
-    *([x, 2.4] for x in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.3, 2.5, 2.7)),
-    *([x, 0.5] for x in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9, 2.1, 2.3, 2.5, 2.7, 2.9)),
-    *([2.9, y] for y in (0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)),
-]
 # The default of the published class; its training script says 100,000.
 _FAST_DECAY = {"epsilon": [0.9, 0.05, 10_000]}
+# PointGoal without the three walls between start and goal; lists, as in config.json.
 _NO_BLOCK: dict[str, Any] = {
-    "task_options": {"walls": _OUTER_WALLS},
+    "task_options": {"walls": [list(wall) for wall in OUTER_WALLS]},
     "tasks": ("SafexpPointGoal",),
 }
 METHODS = {
