@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
@@ -32,12 +33,32 @@ FROM_ROOT = {
 }
 AS_THEY_ARE = {".png", ".svg", ".gif", ".csv", ".json", ".md"}
 COMMANDS = "cli.md"
+METHODS = ("cec-plus", "cec", "mfec")  # those that need no extra
 
 FENCE = re.compile(r"(^[ \t]*```.*?^[ \t]*```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 QUOTE = re.compile(
     r'^```python title="(?P<path>[\w/]+\.py)"\n(?P<code>.*?)^```', re.DOTALL | re.MULTILINE
 )
+
+NOT_FOUND = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Page not found - {name}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 1.1rem/1.6 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; }}
+</style>
+</head>
+<body>
+<h1>Page not found</h1>
+<p>There is no page at this address. It may have been moved or renamed.</p>
+<p><a href="{home}">Documentation of {name}</a></p>
+</body>
+</html>
+"""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -48,6 +69,17 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         assert config.nav is not None
         config.nav.append({"More": more})
     return config
+
+
+def on_post_template(output_content: str, *, template_name: str, config: MkDocsConfig) -> str:
+    """Replace the page for wrong addresses by one that needs no other file.
+
+    A server shows it at any address, so that relative links would not work in it.
+    """
+    if template_name != "404.html":
+        return output_content
+    home = urlsplit(config.site_url or "").path or "/"
+    return NOT_FOUND.format(name=config.site_name, home=home)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -198,7 +230,16 @@ def command_page() -> str:
     ]
     for name in dict.fromkeys(names):
         parts.append(f"## scrubjay {name}\n\n```text\n{help_of(name)}```\n")
+        if name == "train":
+            parts.extend(map(settings_of, METHODS))
     return "\n".join(parts)
+
+
+def settings_of(method: str) -> str:
+    """The settings of a method, which the help of train shows after its name."""
+    text = help_of("train", method)
+    listed = text[text.index("settings of ") : text.index("\nexamples:")]
+    return f"### Settings of {method}\n\n```text\n{listed}```\n"
 
 
 def help_of(*words: str) -> str:

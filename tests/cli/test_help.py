@@ -8,6 +8,7 @@ import pytest
 import scrubjay as package
 from scrubjay.agents.settings import settings_of
 from scrubjay.cli.main import COMMANDS
+from scrubjay.cli.options import limits, metavar
 from scrubjay.registry import agent_specs
 
 HEAVY = (
@@ -49,7 +50,8 @@ def test_every_setting_of_an_agent_is_an_option_with_its_line_of_the_docstring(a
         if name == "seed":
             continue
         assert setting.help, f"{name} has no line in the docstring"
-        assert f"--{name.replace('_', '-')} VALUE {setting.help}" in words
+        assert f"--{name.replace('_', '-')} {metavar(setting)} {setting.help}" in words
+        assert limits(setting) in words
     assert len(settings) >= 7
 
 
@@ -117,3 +119,18 @@ def test_a_reader_that_leaves_early_is_no_error():
         f"{sys.executable} -m scrubjay.cli.main doctor | true", shell=True, capture_output=True
     )
     assert done.stderr == b""
+
+
+def test_the_help_of_a_setting_says_how_it_is_typed_and_its_range_and_default():
+    settings = settings_of(package.CECPlus)
+    found = {name: f"{metavar(each)} {limits(each)}" for name, each in settings.items()}
+    assert found["n_neighbors"] == "N (at least 1, default 20)"
+    assert found["temperature"] == "X (greater than 0, default 0.02)"
+    assert found["gamma"] == "X (0 to 1, default 0.99)"
+    assert found["distance_threshold"] == "X|step (greater than 0, default step)"
+    assert found["detour_cost"] == "X|null (at least 0, default 1.3)"
+    assert found["epsilon"] == "X|START,END,STEPS (default 0.05)"
+    assert found["stitching"] == "{true,false} (default true)"
+    assert found["timeouts"] == "{continue,end} (default continue)"
+    assert found["periodic"] == "N,N "
+    assert found["embedding"] == "VALUE "

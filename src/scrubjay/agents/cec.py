@@ -166,11 +166,11 @@ class CEC(MemoryAgent):
         distance_threshold: states nearer than this are one row of the memory, d
         gamma: discount factor
         epsilon: probability of exploring: a number, or START,END,STEPS
-        capacity: rows of the memory; then the least recent one gives its place
+        capacity: rows of the memory; when it is full, the least recent one is replaced
         embedding: how an observation becomes a key; the observation itself by default
         exploration: noise adds noise to the action (the paper), uniform takes a uniform one
         recency: what makes a row recent: write, hit or never
-        seed: decides every random number; None draws one, which `agent.seed` tells
+        seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files
         device: accepted as in Stable-Baselines3; memory agents run on the CPU

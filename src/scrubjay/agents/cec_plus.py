@@ -1,28 +1,31 @@
-"""CECPlus: CEC that explores further and joins what it knows.
+"""CECPlus: CEC with better exploration and with planning over the stored transitions.
 
-The table and the walk of `CEC`, with one setting for all tasks: lengths are measured in steps,
-values as shares of the best at hand. What it adds, and the value with which each part does nothing:
+It stores, searches and writes as `CEC` does, with one setting for all tasks: distances are measured
+in steps, and the temperature is relative to the best neighbour's value. Each addition is one
+setting, listed here with the value that switches it off:
 
-- `epsilon_spread` (1): each episode has an epsilon of its own, up to so many times larger or
-  smaller: some episodes are nearly greedy, some explore all the time.
+- `epsilon_spread` (1): each episode has its own epsilon, up to this many times larger or smaller,
+  so that some episodes are nearly greedy and some explore all the time.
 - `hold` (1): an exploratory action lasts n steps with probability about n^-2.
-- `skip_worthless` (False): rows of the lowest value there is say nothing about how to act.
-- `detour_cost` (None): the greedy action is that of the best neighbour, not the nearest; a
-  neighbour at the distance m d counts gamma^(detour_cost m D) times, because the more dimensions D,
-  the longer the way to where it stands.
-- `stitching` (False): a step is worth what the best neighbour of the next state promises, if that
-  is more than what the episode made of it.
+- `skip_worthless` (False): rows with the lowest value are ignored when acting.
+- `detour_cost` (None): the greedy action is that of the best neighbour, not the nearest; the value
+  of a neighbour at the distance m d is multiplied by gamma^(detour_cost m D), because the path to
+  it is longer in more dimensions D.
+- `stitching` (False): the value of a step is at least that of the best neighbour of the next state,
+  discounted.
 - `distance_threshold="step"`: d is half the median step between the keys of the first episodes.
 - `temperature_unit="best"`: the temperature is a share of the best neighbour's value.
-- `timeouts="continue"`: after a time-out all is taken to go on as in the last tenth.
-- `measure_keys` (False): dimensions that are white noise are ignored.
-- `goal_planning` (False): where observations have goals, the way to each is planned over the stored
-  transitions, whatever goal they were made for.
-- `planning` (0): values are swept over the stored transitions, each time the steps have grown by
-  this share.
-- `discovery` (False): while nothing has been found, most episodes first go to a rare place.
+- `timeouts="continue"`: after a time-out, rewards are assumed to continue as in the last tenth of
+  the episode.
+- `measure_keys` (False): dimensions that contain only white noise are ignored.
+- `goal_planning` (False): if observations contain goals, the path to each goal is planned over all
+  stored transitions, including those of episodes with other goals.
+- `planning` (0): values are propagated along the stored transitions each time the number of steps
+  has grown by this fraction.
+- `discovery` (False): until the first success, most episodes first travel to a rarely visited
+  state.
 
-docs/plus.md says what each is worth.
+docs/plus.md has the ablation of each part.
 """
 
 import math
@@ -102,7 +105,7 @@ from scrubjay.memory.kdtree import TreeArrays
 from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
 
-SEEK_AFTER = 5_000  # steps without success, before rare places are sought
+SEEK_AFTER = 5_000  # steps without success before episodes travel to rarely visited states
 NO_AIM = np.zeros((1, 1))  # where there are no goals
 
 
@@ -114,39 +117,40 @@ def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
 
 
 class CECPlus(MemoryAgent):
-    """`CEC` that needs no settings: explores further and joins what it knows.
+    """The default method: `CEC` with better exploration and planning, without settings to tune.
 
-    Keys are the observations, divided by their spread in the first 1,000 steps; of an image, about
-    8 x 8 blocks of pixels. Where observations are dictionaries with goals, the way to the desired
-    goal is planned over all that was seen, whatever goal it was made for.
+    Keys are the observations, divided by their spread in the first 1,000 steps; images are first
+    reduced to about 8 x 8 blocks. If observations are dictionaries with goals, the path to the
+    desired goal is planned over all stored transitions, including those of episodes with other
+    goals.
 
     Args:
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
             id.
         n_neighbors: neighbours asked for a decision
         temperature: of the softmax over the neighbours' values
-        temperature_unit: return, or best: the temperature is a share of the best neighbour's value
+        temperature_unit: best: relative to the best neighbour's value; return: in units of return
         noise_std: of the exploring noise, in an action box scaled to [-1, 1]
         radius_factor: neighbours farther than this times the threshold are ignored
-        distance_threshold: states nearer than this are one row of the memory; or step
+        distance_threshold: states nearer than this share a row; step: half of the median step
         gamma: discount factor
         epsilon: probability of exploring: a number, or START,END,STEPS
         epsilon_spread: how many times larger or smaller an episode's own epsilon may be
-        capacity: rows of the memory; then the least recent one gives its place
+        capacity: rows of the memory; when it is full, the least recent one is replaced
         embedding: how an observation becomes a key, in place of the default
         periodic: dimensions of the observation that are angles in radians
         exploration: uniform takes a uniform action, noise adds noise to the remembered one
         recency: what makes a row recent: write, hit or never
-        hold: the longest time that an exploratory action lasts (1: a step)
-        skip_worthless: whether rows of the lowest value are ignored: true or false
-        detour_cost: what distance takes from a value; null: greedy is the nearest row
-        stitching: whether steps take over what neighbours of the next state promise
-        measure_keys: whether dimensions that tell nothing are ignored: true or false
-        planning: how much the steps grow between sweeps of values over the memory (0: none)
-        discovery: whether rare places are sought while nothing was found: true or false
-        goal_planning: whether the way to each goal is planned, where there are goals
-        timeouts: end, or continue: all would go on as in the last tenth
-        seed: decides every random number; None draws one, which `agent.seed` tells
+        hold: largest number of steps for which an exploratory action is repeated
+        skip_worthless: whether rows of the lowest value are ignored
+        detour_cost: how much values are reduced with distance; null: greedy is the nearest row
+        stitching: whether a step's value is at least that of the next state's best neighbour
+        measure_keys: whether dimensions that contain only noise are ignored
+        planning: fraction by which the steps grow between sweeps of planning; 0: no planning
+        discovery: whether rarely visited states are explored until the first success
+        goal_planning: whether the path to each goal is planned, if observations have goals
+        timeouts: end: as a terminal state; continue: rewards are assumed to continue
+        seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files
         device: accepted as in Stable-Baselines3; memory agents run on the CPU
@@ -191,7 +195,7 @@ class CECPlus(MemoryAgent):
     ) -> None:  # fmt: skip
         super().__init__(env, locals())
         if self.stitching and self.gamma == 1:
-            # a state that is met again would promise itself one reward more, for ever
+            # the value of a state that is visited repeatedly would grow without bound
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
         self._scale_check = ScaleCheck()
         self._next_plan = self._next_look = 0
@@ -410,7 +414,7 @@ class CECPlus(MemoryAgent):
     # -- learning ------------------------------------------------------------------------------
 
     def calibrate(self, episodes: list[Experience]) -> None:
-        """Ignore what tells nothing, and measure the threshold: half the median step of keys."""
+        """Ignore dimensions of noise, and set the threshold to half of the median step."""
         normalizer = last_normalizer(self.embedding)
         if self.measure_keys and normalizer is not None:
             normalizer.ignore(self._useless(episodes))
@@ -434,7 +438,7 @@ class CECPlus(MemoryAgent):
         return np.where(normalizer.ignored, 0.0, keys)
 
     def learn_from(self, experience: Experience) -> Learned:
-        """Values backwards, as in CEC, but with what the best neighbour of a state promises."""
+        """Compute values backwards, as in CEC, with the values of neighbours, and write them."""
         memory = self.memory
         if not experience.decided:
             last = experience.last_key
@@ -459,7 +463,7 @@ class CECPlus(MemoryAgent):
         return Learned(outcomes)
 
     def _promises(self, experience: Experience) -> Floats:
-        """What the best neighbour of each state was worth there, -inf where there was none."""
+        """The discounted value of each state's best neighbour, -inf if it had none."""
         promises = np.full(len(experience.rewards), -math.inf)
         if self.stitching and experience.decided:
             best, memory = experience.trace[:, BEST], self.memory
@@ -471,7 +475,7 @@ class CECPlus(MemoryAgent):
         return promises
 
     def _look_for_goals(self) -> None:
-        """From the day on that goals are found in observations, ways to them are planned."""
+        """Look for goals in the observations; once they are found, paths to them are planned."""
         may = self._looks_for_goals and self._plans_goals and self.album is None
         if not (may and self._has_found and self.num_timesteps >= self._next_look):
             return
@@ -556,10 +560,10 @@ class CECPlus(MemoryAgent):
 
     @property
     def _value_range(self) -> tuple[float, float]:
-        """The lowest value that ever was, and the highest of now.
+        """The lowest value so far, and the current highest.
 
-        The lowest of now will not do: where all rows know a way it is high, and distance, which
-        takes from what a value is above it, would cost next to nothing.
+        The current lowest value is not used: it is high if all rows lead to the goal, and distance
+        reduces the part of a value above the lowest, so that it would cost almost nothing.
         """
         lowest, highest = self.memory.value_range
         return min(lowest, self._floor), highest

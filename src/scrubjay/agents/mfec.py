@@ -219,10 +219,10 @@ class MFEC(MemoryAgent):
             action is better (1: a step, as in the paper)
         distance_threshold: states at most this far apart are the same; 0: the same key, as in the
             paper
-        capacity: rows of the memory of each action; then the least recently updated gives its place
+        capacity: rows of the memory of each action; the least recent row is replaced when full
         embedding: how an observation becomes a key; by default a random projection for images,
             otherwise the observation itself
-        seed: decides every random number; None draws one, which `agent.seed` tells
+        seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files
         device: accepted as in Stable-Baselines3; memory agents run on the CPU

@@ -10,6 +10,11 @@ from typing import Any
 from scrubjay.cli.main import CommandError
 from scrubjay.cli.suggestions import nearest
 
+if typing.TYPE_CHECKING:
+    from scrubjay.agents.settings import Setting
+
+HUGE = 2**31 - 1  # a limit as large as this is not worth mentioning
+METAVARS: dict[Any, str] = {int: "N", float: "X", bool: "{true,false}"}
 EMBEDDINGS = (
     "identity",
     "bounds",
@@ -33,7 +38,7 @@ def add_settings(parser: argparse.ArgumentParser, agent: str) -> None:
     from scrubjay.embedding import Embedding
     from scrubjay.registry import agent_spec
 
-    group = parser.add_argument_group(f"settings of {agent}, which overrule the preset")
+    group = parser.add_argument_group(f"settings of {agent}, which override its preset")
     for name, setting in settings_of(agent_spec(agent).load()).items():
         if name == "seed":
             continue
@@ -46,9 +51,49 @@ def add_settings(parser: argparse.ArgumentParser, agent: str) -> None:
             flag(name),
             type=parse,
             default=argparse.SUPPRESS,
-            metavar="VALUE",
-            help=words.replace("%", "%%"),
+            metavar=metavar(setting),
+            help=f"{words} {limits(setting)}".strip().replace("%", "%%"),
         )
+
+
+def metavar(setting: "Setting") -> str:
+    """How the values of a setting are typed, in its help: N, {true,false}, X|null ..."""
+    choices = setting.choices
+    words = ["{" + ",".join(choices) + "}"] if len(choices) > 1 else list(choices)
+    for kind in setting.kinds:
+        if kind in METAVARS:
+            words.insert(0, METAVARS[kind])
+        elif typing.get_origin(kind) is tuple:
+            words.append("START,END,STEPS")
+        elif typing.get_origin(kind) is Sequence:
+            words.append("N,N")
+    if type(None) in setting.kinds and words:
+        words.append("null")
+    return "|".join(dict.fromkeys(words)) or "VALUE"
+
+
+def limits(setting: "Setting") -> str:
+    """The range and the default of a setting, in its help: (0 to 1, default 0.99)."""
+    low, high = setting.range.low, setting.range.high
+    if -math.inf < low and high < HUGE:
+        parts = [f"{low:g} to {high:g}"]
+    elif low > -math.inf:
+        parts = [f"greater than {low:g}" if setting.range.above else f"at least {low:g}"]
+    else:
+        parts = []
+    default = setting.default
+    if default not in (None, ()):
+        values = default if isinstance(default, tuple) else (default,)
+        parts.append("default " + ",".join(typed(value) for value in values))
+    return f"({', '.join(parts)})" if parts else ""
+
+
+def typed(value: Any) -> str:
+    """A value as it is typed on the command line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    whole_float = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole_float else str(value)
 
 
 def owner_of(option: str) -> str:

@@ -73,7 +73,7 @@ class DQN(DeepAgent):
         exploration_final_eps: exploration rate from there on
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
         device: where the networks are
-        seed: decides every random number; None draws one, which `agent.seed` tells
+        seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files
     """

@@ -209,7 +209,7 @@ class EMACAgent(DeepAgent):
         learning_starts: steps before the first gradient step
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
         device: where the networks are; they are too small for a GPU to help
-        seed: decides every random number; None draws one, which `agent.seed` tells
+        seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files
     """

@@ -40,7 +40,7 @@ class TQC(DeepAgent):
         ent_coef: entropy coefficient: a number, auto, or auto_0.01 to start it small
         policy_kwargs: arguments of the policy, such as net_arch
         device: where the networks are; they are too small for a GPU to help
-        seed: decides every random number; None draws one, which `agent.seed` tells
+        seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files
     """
