@@ -29,7 +29,7 @@ docs/plus.md has the ablation of each part.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -45,12 +45,13 @@ from scrubjay.agents.cec_plus_kernels import (
     FOLLOWED,
     HERE,
     RULE,
-    SEEN,
     back_up,
     greedy_actions,
-    score_predictions,
+    noted_rows,
+    planned,
     select_actions,
     weigh,
+    weigh_for_goal,
 )
 from scrubjay.agents.explanation import Explanation, explain_best
 from scrubjay.agents.goals import (
@@ -101,19 +102,11 @@ from scrubjay.embedding import (
 from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.images import reduction
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays
 from scrubjay.randomness import Stream, generator
 from scrubjay.training.collector import Order
 
 SEEK_AFTER = 5_000  # steps without success before episodes travel to rarely visited states
 NO_AIM = np.zeros((1, 1))  # where there are no goals
-
-
-def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
-    """The rule of decisions whose values are those of a plan: above 0 where a way is known."""
-    rules["knows"], rules["seeks"] = n_rows > 0, True
-    rules["lowest"], rules["worthless"] = 0.0, 1e-6
-    return rules
 
 
 class CECPlus(MemoryAgent):
@@ -466,12 +459,10 @@ class CECPlus(MemoryAgent):
         """The discounted value of each state's best neighbour, -inf if it had none."""
         promises = np.full(len(experience.rewards), -math.inf)
         if self.stitching and experience.decided:
-            best, memory = experience.trace[:, BEST], self.memory
-            # with several environments, another one may have replaced the row since
-            same = (best >= 0) & (memory.written_array[best] <= experience.trace[:, SEEN])
-            lowest, closeness = self._value_range[0], experience.numbers[same, CLOSENESS]
-            known = memory.value_array[best[same]].astype(np.float64)
-            promises[same] = lowest + (known - lowest) * closeness
+            steps, best = noted_rows(self.memory, experience, BEST)
+            lowest, closeness = self._value_range[0], experience.numbers[steps, CLOSENESS]
+            known = self.memory.value_array[best].astype(np.float64)
+            promises[steps] = lowest + (known - lowest) * closeness
         return promises
 
     def _look_for_goals(self) -> None:
@@ -519,11 +510,9 @@ class CECPlus(MemoryAgent):
 
     def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
         """Let followed rows know where they led to this time."""
-        followed, memory = experience.trace[:, FOLLOWED], self.memory
-        same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
-        steps = np.flatnonzero(same)
+        steps, rows = noted_rows(self.memory, experience, FOLLOWED)
         chosen = {name: columns[name][steps] for name in ("next", "reward", "ended")}
-        memory.set_columns(followed[steps], followed=np.ones((len(steps), 1), np.bool_), **chosen)
+        self.memory.set_columns(rows, followed=np.ones((len(rows), 1), np.bool_), **chosen)
 
     def planning_rule(self) -> planning.Rule:
         """How the values of rows follow from each other at present.
@@ -628,21 +617,6 @@ class CECPlus(MemoryAgent):
         values, weighed = self.memory.value_array, weigh
         if self._map is not None:
             plans, _, aims = self._plan_of(self._map, np.asarray(key, np.float64))
-            values, weighed = plans[0], self._predicting(key, aims[0])
+            values, weighed = plans[0], weigh_for_goal(self.memory, key, self._mask, aims[0])
         found = explain_best(self.memory, key * self._mask, self._rules[0], weighed, FAR, values)
         return found._replace(key=key)
-
-    def _predicting(self, key: Floats, aim: Floats) -> Callable[..., int]:
-        """What `weigh` does, and then the scores of decisions for a goal."""
-        tree, columns = TreeArrays(*self.memory.tree.arrays), self.memory.column_arrays
-        steps, place = (columns["next"], columns["moved"]), np.float32(key) * self._mask
-
-        def weighed(values: Any, rows: Any, squared: Any, n: int, rule: Any, scores: Any) -> int:
-            count: int = weigh(values, rows, squared, n, rule, scores)
-            if aim[-1] > 0:
-                score_predictions(
-                    tree, values, self._mask, *steps, aim, place, rows, count, rule, scores
-                )
-            return count
-
-        return weighed

@@ -1,5 +1,6 @@
 """The kernels of `CECPlus`: deciding for all lanes, and the backward pass over an episode."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scrubjay.agents.recorder import (
     STEP,
     WEIGHT,
     Choice,
+    Experience,
     Floats,
 )
 from scrubjay.agents.sampling import (
@@ -31,6 +33,7 @@ from scrubjay.agents.sampling import (
 )
 from scrubjay.agents.scale_check import note_distance
 from scrubjay.compiled import UNCOUNTED, compiled
+from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
 
 Ints = npt.NDArray[np.int64]
@@ -73,6 +76,30 @@ RULE = np.dtype(
     ]
 )
 """What a decision reads of the settings and of the memory's present state."""
+
+
+def noted_rows(memory: EpisodicMemory, experience: Experience, column: int) -> tuple[Ints, Ints]:
+    """The rows that decisions of an episode have noted, where they are still the same.
+
+    Args:
+        memory: The memory.
+        experience: The episode.
+        column: Of its trace: `FOLLOWED` or `BEST`.
+
+    Returns:
+        The steps, and their rows.
+    """
+    rows = experience.trace[:, column]
+    # with several environments, another one may have replaced a row since
+    same = (rows >= 0) & (memory.written_array[rows] <= experience.trace[:, SEEN])
+    return np.flatnonzero(same), rows[same]
+
+
+def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
+    """The rule of decisions whose values are those of a plan: above 0 where a way is known."""
+    rules["knows"], rules["seeks"] = n_rows > 0, True
+    rules["lowest"], rules["worthless"] = 0.0, 1e-6
+    return rules
 
 
 # ---------------------------------------------------------------- deciding
@@ -241,6 +268,29 @@ def score_predictions(
             value = np.float64(values[near_rows[j]])
             best = max(best, value * np.exp(-rule.fading * np.sqrt(near_squared[j])))
         scores[i] = rule.gamma * best
+
+
+def weigh_for_goal(
+    memory: EpisodicMemory, key: Floats, mask: npt.NDArray[np.float32], aim: Floats
+) -> Callable[..., int]:
+    """`weigh` with the scores of a decision for a goal, for explanations.
+
+    Args:
+        memory: The memory.
+        key: The key of the state.
+        mask: 1 for each dimension of the state.
+        aim: As for `score_predictions`.
+    """
+    tree, columns = TreeArrays(*memory.tree.arrays), memory.column_arrays
+    steps, place = (columns["next"], columns["moved"]), np.float32(key) * mask
+
+    def weighed(values: Any, rows: Any, squared: Any, n: int, rule: Any, scores: Any) -> int:
+        count: int = weigh(values, rows, squared, n, rule, scores)
+        if aim[-1] > 0:
+            score_predictions(tree, values, mask, *steps, aim, place, rows, count, rule, scores)
+        return count
+
+    return weighed
 
 
 @compiled()

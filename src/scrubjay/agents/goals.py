@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from scrubjay.agents.cec_plus_kernels import FOLLOWED, RIM, SEEN
+from scrubjay.agents.cec_plus_kernels import FOLLOWED, RIM, noted_rows
 from scrubjay.agents.discovery import TARGET, rare_row
 from scrubjay.agents.metric import MOST, prediction_error, standardised
 from scrubjay.agents.planning import SETTLED, led_to, link, sweep, transition_columns
@@ -451,13 +451,12 @@ def repeated_steps(
     memory: EpisodicMemory, mask: Keys, experience: Experience, nexts: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
     """Which steps followed a row from where it stands, and led to where it had led."""
-    followed = experience.trace[:, FOLLOWED]
-    if not experience.decided or len(memory) == 0:
-        return np.zeros(len(followed), np.bool_)
-    same = (followed >= 0) & (memory.written_array[followed] <= experience.trace[:, SEEN])
-    gap = (nexts - memory.columns["next"][np.where(same, followed, 0)]) * mask
-    found: npt.NDArray[np.bool_] = np.linalg.norm(gap, axis=1) <= memory.distance_threshold
-    return same & found
+    repeated = np.zeros(len(nexts), np.bool_)
+    if experience.decided and len(memory) > 0:
+        steps, rows = noted_rows(memory, experience, FOLLOWED)
+        gap = (nexts[steps] - memory.columns["next"][rows]) * mask
+        repeated[steps] = np.linalg.norm(gap, axis=1) <= memory.distance_threshold
+    return repeated
 
 
 def copy_rows(known: GoalMap, old: EpisodicMemory, new: EpisodicMemory, mask: Keys) -> None:
