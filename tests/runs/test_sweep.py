@@ -38,7 +38,13 @@ def tree(seed: int = 0, steps: int = 2_000, **settings) -> RunConfig:
 def in_background(root: Path, configs: list[RunConfig]) -> subprocess.Popen:
     text = json.dumps([asdict(config) for config in configs])
     command = [sys.executable, "-c", SCRIPT, str(root), text]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes, preexec_fn=heed_interrupts)
+
+
+def heed_interrupts() -> None:
+    """A shell starts background jobs with SIGINT ignored, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(condition, seconds: float = 60.0) -> None:
