@@ -114,6 +114,7 @@ def with_ends(agent: Any, keys: Any, values: Any, actions: Any) -> dict[str, Any
         "next": keys,
         "reward": values[:, None],
         "ended": np.ones((len(keys), 1), np.bool_),
+        "followed": np.zeros((len(keys), 1), np.bool_),
         "lure": np.zeros((len(keys), 1), np.float32),
     }
     return {name: known[name] for name in agent.memory.columns}
@@ -245,9 +246,11 @@ def checkpoint(n_rows: int) -> Repeat:
     return repeat
 
 
-def episodes(n_rows: int) -> Repeat:
+def episodes(n_rows: int, *, alike: bool = False) -> Repeat:
     """What a short episode costs: all that is done once an episode."""
     import scrubjay
+
+    settings = same_parts(scrubjay.CECPlus) if alike else {}
 
     class Short(Replay):
         def reset(self, **kwargs: Any) -> Any:
@@ -255,7 +258,7 @@ def episodes(n_rows: int) -> Repeat:
             self._left = 5
             return result
 
-    agent = filled(scrubjay.CECPlus, Short(3), n_rows, 3)
+    agent = filled(scrubjay.CECPlus, Short(3), n_rows, 3, **settings)
     return training(agent, 2000)
 
 
@@ -291,6 +294,9 @@ SCENARIOS: dict[str, Callable[[], Repeat]] = {
     "CECPlus, 24 dimensions: PointGoal, the parts of 0.1.0": lambda: sensors(20_000, alike=True),
     "CECPlus, episodes of 5 steps, 10^4 rows": lambda: episodes(10_000),
     "CECPlus, episodes of 5 steps, 10^5 rows": lambda: episodes(100_000),
+    "CECPlus, episodes of 5 steps, 10^5 rows, the parts of 0.1.0": lambda: episodes(
+        100_000, alike=True
+    ),
     "16 lanes, CEC, 10^5 rows": lambda: lanes("CEC", 100_000),
     "16 lanes, CECPlus, 10^5 rows": lambda: lanes("CECPlus", 100_000),
     "predict, 10^5 rows": lambda: predict(100_000),
