@@ -167,15 +167,15 @@ def same_parts(kind: Any) -> dict[str, Any]:
     return {name: value for name, value in off.items() if name in known}
 
 
-def sensors(n_steps: int, *, alike: bool = False) -> Repeat:
-    """A whole training of CECPlus on the 24 sensors of SafexpPointGoal, its physics taken off."""
+def whole_training(task: str, n_steps: int, *, alike: bool = False) -> Repeat:
+    """A whole training of CECPlus from an empty memory on, the environment's steps taken off."""
     import scrubjay
 
     seeds = iter(range(1000))
     settings = same_parts(scrubjay.CECPlus) if alike else {}
 
     def repeat() -> float:
-        env = Timed(gymnasium.make("scrubjay/SafexpPointGoal-v0"))
+        env = Timed(gymnasium.make(f"scrubjay/{task}-v0"))
         agent = scrubjay.CECPlus(env, seed=next(seeds), **settings)
         agent.warm_up()
         start = time.process_time()
@@ -290,8 +290,14 @@ SCENARIOS: dict[str, Callable[[], Repeat]] = {
     "CECPlus, 3 dimensions, 10^5 rows, the parts of 0.1.0": lambda: cec_plus(
         100_000, 3, alike=True
     ),
-    "CECPlus, 24 dimensions: PointGoal, 20,000 steps": lambda: sensors(20_000),
-    "CECPlus, 24 dimensions: PointGoal, the parts of 0.1.0": lambda: sensors(20_000, alike=True),
+    "CECPlus, 24 dimensions: PointGoal, 20,000 steps": lambda: whole_training(
+        "SafexpPointGoal", 20_000
+    ),
+    "CECPlus, 24 dimensions: PointGoal, the parts of 0.1.0": lambda: whole_training(
+        "SafexpPointGoal", 20_000, alike=True
+    ),
+    "CECPlus, PointUMaze, 15,000 steps": lambda: whole_training("PointUMaze", 15_000),
+    "CECPlus, MountainCar, 15,000 steps": lambda: whole_training("SparseMountainCar", 15_000),
     "CECPlus, episodes of 5 steps, 10^4 rows": lambda: episodes(10_000),
     "CECPlus, episodes of 5 steps, 10^5 rows": lambda: episodes(100_000),
     "CECPlus, episodes of 5 steps, 10^5 rows, the parts of 0.1.0": lambda: episodes(
