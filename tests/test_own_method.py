@@ -102,7 +102,7 @@ def test_its_settings_are_options(command):
     code, said, _ = command("train", "nearest-success", "--help")
     assert code == 0
     assert "settings of nearest-success" in said
-    assert "--trust VALUE" in said
+    assert "--trust X" in said
     assert "a success may be this many times as far as the nearest" in " ".join(said.split())
 
 
@@ -113,7 +113,7 @@ def test_its_settings_are_options(command):
         ("--epsilon 1.5", "expected epsilon to be a finite number of at least 0 and at most 1"),
         ("--capacity many", "expected capacity to be a whole number of at least 1"),
         ("--trsut 3", "there is no option '--trsut'; did you mean --trust?"),
-        ("--preset paper", "there is no preset 'paper' (there are default)"),
+        ("--preset paper", "there is no preset 'paper' (expected one of default)"),
     ],
 )
 def test_wrong_settings_are_refused(words, message, command, tmp_path):

@@ -75,14 +75,14 @@ def test_make_makes_an_agent():
         ("cec-pluss", "did you mean cec-plus?"),
         ("CECPLUS", "did you mean cec-plus?"),
         ("cec_stale", "did you mean cec-stale?"),
-        ("zzz", "(there are cec, cec-plus, cec-stale"),
-        ("", "(there are cec, "),
+        ("zzz", "(expected one of cec, cec-plus, cec-stale"),
+        ("", "(expected one of cec, "),
     ],
 )
 def test_unknown_names_are_refused_with_a_suggestion(name, hint):
     with pytest.raises(UnknownAgentError) as caught:
         make(name, Drift())
-    assert f"there is no agent {name!r}" in str(caught.value)
+    assert f"there is no method {name!r}" in str(caught.value)
     assert hint in str(caught.value)
     assert isinstance(caught.value, ValueError)
 
@@ -240,7 +240,7 @@ def test_an_entry_point_that_leads_nowhere_harms_no_other(installed):
 
 def test_without_the_package_its_method_is_unknown():
     done = run("from scrubjay.registry import agent_spec; agent_spec('timid')")
-    assert "there is no agent 'timid'" in done.stderr
+    assert "there is no method 'timid'" in done.stderr
 
 
 # ---------------------------------------------------------------- a method from the registry

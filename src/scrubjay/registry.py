@@ -193,7 +193,9 @@ def agent_spec(name: str) -> AgentSpec:
         return specs[name.lower()]
     near = difflib.get_close_matches(name.lower(), specs, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise UnknownAgentError(f"there is no agent {name!r}{hint} (there are {', '.join(specs)})")
+    raise UnknownAgentError(
+        f"there is no method {name!r}{hint} (expected one of {', '.join(specs)})"
+    )
 
 
 def make(name: str, env: Any, **options: Any) -> Any:

@@ -17,7 +17,7 @@ import pytest
         ("train --algo cec --env GrowingTree", "plain words: scrubjay train cec-plus PointUMaze"),
         ("train --env GrowingTree --algo cec", "plain words: scrubjay train cec-plus PointUMaze"),
         ("train GrowingTree cec", "did you mean: scrubjay train cec GrowingTree?"),
-        ("train cecplus GrowingTree", "there is no agent 'cecplus'; did you mean cec-plus?"),
+        ("train cecplus GrowingTree", "there is no method 'cecplus'; did you mean cec-plus?"),
         ("train cec GrowingTre", "did you mean GrowingTree"),
         ("evaluate run -n 10", "did you mean --episodes?"),
         ("evaluate run --n-eval-episodes 10", "did you mean --episodes?"),

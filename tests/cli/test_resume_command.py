@@ -198,7 +198,7 @@ DAMAGES = {
     "half a manifest": (lambda run: (run / "manifest.json").write_text('{"sch'), "is damaged"),
     "a list": (lambda run: (run / "config.json").write_text("[]"), "expected an object, got list"),
     "unknown task": (lambda run: edit(run / "config.json", task="Nowhere"), "'Nowhere'"),
-    "unknown agent": (lambda run: edit(run / "config.json", agent="nec"), "no agent 'nec'"),
+    "unknown agent": (lambda run: edit(run / "config.json", agent="nec"), "no method 'nec'"),
     "a wrong number": (lambda run: edit(run / "config.json", steps="many"), "config.json"),
 }
 

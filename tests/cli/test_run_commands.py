@@ -339,7 +339,7 @@ def test_doctor_knows_the_packages_of_all_extras():
 def test_doctor_finds_this_environment_healthy(scrubjay):
     answer = scrubjay("doctor")
     assert answer.code == 0
-    assert "nothing known to be broken" in answer.out
+    assert "no known problems" in answer.out
     for package, version in doctor.installed().items():
         assert f"{package} {version}" in " ".join(answer.out.split())
 

@@ -140,9 +140,9 @@ def test_state_values_are_the_smaller_critics_at_the_own_action():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ppo", TREE), "no agent 'ppo'.*sac, emac"),
+        (("ppo", TREE), "no method 'ppo'.*sac, emac"),
         (("sac", TREE, "best"), "no preset 'best'.*paper, defaults, small-entropy, her"),
-        (("emac", TREE, "her"), "no preset 'her'.*there are paper"),
+        (("emac", TREE, "her"), "no preset 'her'.*expected one of paper"),
     ],
 )
 def test_unknown_methods_and_presets_are_refused(arguments, message):

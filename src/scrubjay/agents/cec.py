@@ -160,10 +160,10 @@ class CEC(MemoryAgent):
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
             id.
         n_neighbors: neighbours asked for a decision, the paper's k
-        temperature: of the softmax over the neighbours' values, tau
-        noise_std: of the exploring noise, in an action box scaled to [-1, 1], sigma
-        radius_factor: neighbours farther than this times the threshold are ignored, n
-        distance_threshold: states nearer than this are one row of the memory, d
+        temperature: temperature of the softmax over the neighbours' values, the paper's tau
+        noise_std: standard deviation of the exploration noise, in an action box scaled to [-1, 1]
+        radius_factor: neighbours farther than this times the threshold are ignored, the paper's n
+        distance_threshold: states nearer than this share a row, the paper's d
         gamma: discount factor
         epsilon: probability of exploring: a number, or START,END,STEPS
         capacity: rows of the memory; when it is full, the least recent one is replaced

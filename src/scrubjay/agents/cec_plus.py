@@ -121,9 +121,9 @@ class CECPlus(MemoryAgent):
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
             id.
         n_neighbors: neighbours asked for a decision
-        temperature: of the softmax over the neighbours' values
+        temperature: temperature of the softmax over the neighbours' values
         temperature_unit: best: relative to the best neighbour's value; return: in units of return
-        noise_std: of the exploring noise, in an action box scaled to [-1, 1]
+        noise_std: standard deviation of the exploration noise, in an action box scaled to [-1, 1]
         radius_factor: neighbours farther than this times the threshold are ignored
         distance_threshold: states nearer than this share a row; step: half of the median step
         gamma: discount factor

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scrubjay.cli.main import CommandError, refuse
 
-EPILOG = """The folder has README.md (the card), the agent, config.json, results.json and
+EPILOG = """The folder contains README.md (the card), the agent, config.json, results.json and
 a video of the run folder if there is one. Nothing is sent without --upload.
 
 examples:
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("run", type=Path, metavar="RUN", help="a run folder with evaluations")
     add("--out", type=Path, metavar="FOLDER", help="where to write it (default RUN/card)")
     add("--checkpoint", default="last", metavar="NAME", help="last, best or step-N (default last)")
-    add("--upload", metavar="REPO", help="send it to this repository of the Hugging Face Hub")
+    add("--upload", metavar="REPO", help="upload it to this repository of the Hugging Face Hub")
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:

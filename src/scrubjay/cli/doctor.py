@@ -1,4 +1,4 @@
-"""scrubjay doctor: versions, and combinations known to be broken, with the fix."""
+"""scrubjay doctor: versions, known problems and their fixes."""
 
 import argparse
 import platform
@@ -27,9 +27,7 @@ PARTS = {  # the extras of pyproject.toml that users install
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `scrubjay doctor`."""
-    parser.epilog = (
-        "example:\n  scrubjay doctor\n\nExits with 1 when something is known to be broken."
-    )
+    parser.epilog = "example:\n  scrubjay doctor\n\nThe exit code is 1 if there is a known problem."
 
 
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
@@ -50,7 +48,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     problems = known_problems(versions)
     for problem in problems:
         print(wrapped(f"problem: {problem}", "", "  "))
-    print("nothing known to be broken" if not problems else f"{len(problems)} known to be broken")
+    print("no known problems" if not problems else f"known problems: {len(problems)}")
     return 1 if problems else 0
 
 

@@ -203,7 +203,7 @@ def load_file(path: Path, trust_file: bool = False) -> Any:
         names = [str(found) for found in sorted(path.parent.glob("*"))] if path.name else []
         near = nearest(str(path), names, cutoff=0.7)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise FileNotFoundError(f"there is no file or run folder {path}{hint}")
+        raise FileNotFoundError(f"there is no file or run folder {str(path)!r}{hint}")
     method = _network_method(path)
     if method is None:
         return MemoryAgent.load(path)

@@ -28,7 +28,7 @@ COMMANDS = {
     "inspect": ("inspect_memory", "show what is in a memory"),
     "tasks": ("tasks", "list the tasks"),
     "check-env": ("check_env", "check an environment for mistakes, and recommend a method"),
-    "doctor": ("doctor", "print versions, and combinations known to be broken"),
+    "doctor": ("doctor", "print versions and known problems"),
 }
 
 EXAMPLES = """examples:

@@ -44,7 +44,8 @@ def add_settings(parser: argparse.ArgumentParser, agent: str) -> None:
             continue
         words, parse = setting.help, parse_value
         if Embedding in setting.kinds:
-            words, parse = f"{words} ({', '.join(EMBEDDINGS)}; joined by +)", parse_embedding
+            words = f"{words}; one of {', '.join(EMBEDDINGS)}, or several joined by +"
+            parse = parse_embedding
         elif any(typing.get_origin(kind) is Sequence for kind in setting.kinds):
             parse = parse_list
         group.add_argument(
@@ -187,4 +188,6 @@ def _stage(text: str) -> dict[str, Any]:
     names = [known.partition(":")[0].partition("[")[0] for known in EMBEDDINGS]
     near = nearest(name, names)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise CommandError(f"there is no embedding {name!r}{hint} (there are {', '.join(EMBEDDINGS)})")
+    raise CommandError(
+        f"there is no embedding {name!r}{hint} (expected one of {', '.join(EMBEDDINGS)})"
+    )

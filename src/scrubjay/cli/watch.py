@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--episodes", type=whole, metavar="N", default=1, help="episodes (default 1)")
     add("--seed", type=whole, metavar="S", default=0,
         help="seed of start states and random actions (default 0)")  # fmt: skip
-    add("--max-frames", type=whole, metavar="N", help="most frames to write (default: all)")
+    add("--max-frames", type=whole, metavar="N", help="largest number of frames (default: all)")
     add_loading_arguments(parser)
 
 

@@ -31,13 +31,13 @@ class CrossQ(DeepAgent):
     Args:
         env: A Gymnasium environment or its id.
         batch_size: transitions of a gradient step
-        learning_rate: of all networks
+        learning_rate: learning rate of all networks
         gamma: discount factor
         buffer_size: transitions that the replay buffer holds
         learning_starts: steps before the first gradient step
         ent_coef: entropy coefficient: a number, auto, or auto_0.01 to start it small
         policy_kwargs: arguments of the policy, such as net_arch
-        device: where the networks are; they are too small for a GPU to help
+        device: device of the networks, which are too small for a GPU to help
         seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files

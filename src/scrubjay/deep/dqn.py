@@ -62,7 +62,7 @@ class DQN(DeepAgent):
     Args:
         env: A Gymnasium environment or its id; its action space is Discrete.
         batch_size: transitions of a gradient step
-        learning_rate: of the network
+        learning_rate: learning rate of the network
         gamma: discount factor
         buffer_size: transitions that the replay buffer holds
         learning_starts: steps before the first gradient step
@@ -72,7 +72,7 @@ class DQN(DeepAgent):
         exploration_initial_eps: exploration rate at the beginning
         exploration_final_eps: exploration rate from there on
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
-        device: where the networks are
+        device: device of the network
         seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files

@@ -58,7 +58,7 @@ class EMAC(DDPG):
         policy_kwargs: Arguments of the policy.
         verbose: As in Stable-Baselines3.
         seed: Decides every random number.
-        device: Where the networks are.
+        device: The device of the networks.
         _init_setup_model: As in Stable-Baselines3.
     """
 
@@ -202,13 +202,13 @@ class EMACAgent(DeepAgent):
         timeouts: terminal takes a time-out for an end, as the authors do; or bootstrap
         noise_std: standard deviation of the exploration noise, the action box being [-1, 1]
         batch_size: transitions of a gradient step
-        learning_rate: of all networks
+        learning_rate: learning rate of all networks
         gamma: discount factor
         tau: how far the target networks follow in a gradient step
         buffer_size: transitions that the replay buffer and the memory hold
         learning_starts: steps before the first gradient step
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch
-        device: where the networks are; they are too small for a GPU to help
+        device: device of the networks, which are too small for a GPU to help
         seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
         tensorboard_log: folder for TensorBoard's files

@@ -45,7 +45,7 @@ class EpisodicReplayBuffer(ReplayBuffer):
         buffer_size: Transitions that it holds.
         observation_space: The space of observations.
         action_space: The space of actions.
-        device: Where batches are put.
+        device: The device of the batches.
         n_envs: The number of environments, which must be 1.
         optimize_memory_usage: As in Stable-Baselines3.
         gamma: The discount factor.

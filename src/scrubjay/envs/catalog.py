@@ -84,7 +84,7 @@ def find_task(name: str) -> str:
         )
     known = [*(task.name for task in TASKS), *gymnasium.registry]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`scrubjay tasks` lists what there is"
+    hint = f"did you mean {', '.join(near)}?" if near else "`scrubjay tasks` lists what there is"
     module, _, attribute = name.removesuffix(".py").rpartition(".")
     if Path(f"{name.removesuffix('.py')}.py").exists():
         hint = f"name the environment in it too, as in {name.removesuffix('.py')}:MyEnv"

@@ -211,4 +211,4 @@ def _known(what: str, name: str, names: Sequence[str]) -> str:
         return name.lower()
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ValueError(f"there is no {what} {name!r}{hint} (there are {', '.join(names)})")
+    raise ValueError(f"there is no {what} {name!r}{hint} (expected one of {', '.join(names)})")

@@ -26,7 +26,7 @@ def _check_known(what: str, name: str, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
         raise ValueError(f"expected the name of {what}, got {name!r}; {hint}")
 
 
