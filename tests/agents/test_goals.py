@@ -199,6 +199,48 @@ def test_rewards_are_asked_of_the_environment(kind):
     assert compute(np.zeros((3, 2)), np.array([[0, 0], [0, 2], [0.1, 0]])).tolist() == [1, 0, 1]
 
 
+class NoRewards(gym.Wrapper):
+    """An environment that cannot say what a goal pays."""
+
+    def get_wrapper_attr(self, name):
+        if name == "compute_reward":
+            raise AttributeError(name)
+        return super().get_wrapper_attr(name)
+
+    def has_wrapper_attr(self, name):
+        return name != "compute_reward" and super().has_wrapper_attr(name)
+
+
+class OneGoal(Plane):
+    """Its `compute_reward` needs an entry of info."""
+
+    def compute_reward(self, achieved, desired, info):
+        return super().compute_reward(achieved, desired, info) * info["weight"]
+
+
+def in_processes(kind, make):
+    if kind == "async":
+        return gym.vector.AsyncVectorEnv([make] * 2)
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    return vec_env.SubprocVecEnv([make] * 2, start_method="fork")
+
+
+@pytest.mark.parametrize("kind", ["async", "subproc"])
+def test_environments_in_processes_may_have_no_compute_reward(kind):
+    env = in_processes(kind, lambda: NoRewards(Plane()))
+    assert reward_function(env, Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0))) is None
+    env.reset()  # its processes are still there
+    env.close()
+
+
+@pytest.mark.filterwarnings("ignore")  # Gymnasium's, of the error in the process
+@pytest.mark.parametrize("kind", ["async", "subproc"])
+def test_a_compute_reward_that_ends_the_processes_is_named(kind):
+    env = in_processes(kind, OneGoal)
+    with pytest.raises(ValueError, match="compute_reward to take arrays of goals"):
+        reward_function(env, Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_all_goals_are_learned_at_once(known):
     agent = CECPlus(Plane(known), seed=0).learn(4000)

@@ -75,6 +75,47 @@ def test_dictionaries_of_observations():
     )
 
 
+class Parts(gym.Wrapper):
+    """Observations as a tuple of arrays."""
+
+    def __init__(self):
+        super().__init__(Mixed())
+        self.observation_space = gym.spaces.Tuple(self.env.observation_space.values())
+
+    def step(self, action):
+        observation, *rest = self.env.step(action)
+        return tuple(observation[key] for key in self.env.observation_space), *rest
+
+    def reset(self, **given):
+        observation, info = self.env.reset(**given)
+        return tuple(observation[key] for key in self.env.observation_space), info
+
+
+@pytest.mark.parametrize("autoreset_mode", AutoresetMode)
+def test_tuples_of_observations(autoreset_mode):
+    agent = CEC(SyncVectorEnv([Parts] * 2, autoreset_mode=autoreset_mode), seed=1).learn(100)
+    expected = CEC(DummyVecEnv([Mixed] * 2), seed=1).learn(100)
+    assert agent.memory.digest() == expected.memory.digest()
+
+
+def test_tuples_of_observations_of_stable_baselines3():
+    seen = []
+    agent = CEC(DummyVecEnv([Parts] * 2), seed=1)
+    agent.learn(100, callback=lambda found, _: seen.append(found["new_obs"]))
+    expected = CEC(DummyVecEnv([Mixed] * 2), seed=1).learn(100)
+    assert agent.memory.digest() == expected.memory.digest()
+    actions, _ = agent.predict(seen[0], deterministic=True)
+    assert actions.shape == (2, 2)
+
+
+def test_one_environment_with_tuples_of_observations():
+    agent, seen = CEC(Parts(), seed=1), []
+    agent.learn(100, callback=lambda found, _: seen.append(found["new_obs"]))
+    first = agent.get_env().reset()
+    for observation in (first, seen[0]):
+        assert [part.shape for part in observation] == [(1, 1), (1, 2, 2), (1, 2)]
+
+
 @pytest.mark.parametrize("truncates", [True, False])
 def test_a_time_out_is_told_from_an_end(tmp_path, truncates):
     env = DummyVecEnv([lambda: Corridor([0.0, 1.0], truncates)] * 2)

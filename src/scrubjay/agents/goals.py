@@ -523,25 +523,29 @@ def reward_function(env: Any, goals: Goals) -> Rewards | None:
     two = np.zeros((2, int(np.prod(goals.shape))))
     try:
         compute(two, two)
-    except Exception:  # it may be written for single goals, or need what only a step knows
+    except Exception as error:  # it may be written for single goals, or need what only a step knows
+        if hasattr(getattr(env, "unwrapped", env), "processes"):
+            raise ValueError(
+                "expected compute_reward to take arrays of goals and an empty info, got "
+                f"{error!r} in the process of an environment, which ended: change compute_reward, "
+                "use a vector environment without processes, or set goal_planning=False"
+            ) from error
         return None
     return compute
 
 
 def _find(env: Any) -> Callable[..., Any] | None:
     """The function `compute_reward` of an environment of any kind."""
+    name = "compute_reward"
     if isinstance(env, gymnasium.Env):
-        return env.get_wrapper_attr("compute_reward") if _has(env) else None
+        return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
+    # asked first, because a worker process ends when it is told to call what it does not have
     if hasattr(env, "env_method"):  # a VecEnv of Stable-Baselines3
-        return lambda *given: env.env_method("compute_reward", *given, indices=[0])[0]
+        if not env.has_attr(name):
+            return None
+        return lambda *given: env.env_method(name, *given, indices=[0])[0]
     if isinstance(env, VectorEnv) and hasattr(env, "call"):
-        return lambda *given: env.call("compute_reward", *given)[0]
+        if not env.call("has_wrapper_attr", name)[0]:
+            return None
+        return lambda *given: env.call(name, *given)[0]
     return None
-
-
-def _has(env: gymnasium.Env[Any, Any]) -> bool:
-    try:
-        env.get_wrapper_attr("compute_reward")
-    except AttributeError:
-        return False
-    return True

@@ -1,12 +1,12 @@
 """Minari datasets: fill a memory from recorded episodes, and record episodes as a dataset."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from scrubjay.optional import require
+from scrubjay.training.steps import over_parts, select
 
 
 def learn_from_dataset(agent: Any, dataset: Any, n_episodes: int | None = None) -> Any:
@@ -36,9 +36,9 @@ def learn_from_dataset(agent: Any, dataset: Any, n_episodes: int | None = None) 
         episode = agent.begin_episode()
         n_steps = len(recorded.rewards)
         for step in range(n_steps):
-            episode.act(_entry(recorded.observations, step))
-            episode.record(float(recorded.rewards[step]), action=_entry(recorded.actions, step))
-        episode.finish(_entry(recorded.observations, n_steps), bool(recorded.terminations[-1]))
+            episode.act(select(recorded.observations, step))
+            episode.record(float(recorded.rewards[step]), action=select(recorded.actions, step))
+        episode.finish(select(recorded.observations, n_steps), bool(recorded.terminations[-1]))
     return agent
 
 
@@ -47,13 +47,6 @@ def _check_spaces(agent: Any, dataset: Any) -> None:
         expected, found = getattr(agent, name), getattr(dataset, name)
         if expected != found:
             raise ValueError(f"expected a dataset with the {name} {expected}, got {found}")
-
-
-def _entry(values: Any, step: int) -> Any:
-    """One step of an array, or of a dictionary of arrays."""
-    if isinstance(values, Mapping):
-        return {name: _entry(part, step) for name, part in values.items()}
-    return values[step]
 
 
 class DatasetRecorder(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -140,12 +133,8 @@ class DatasetRecorder(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _copied(value: Any) -> Any:
     """A copy: environments may return the same array again and again."""
-    if isinstance(value, Mapping):
-        return {name: _copied(part) for name, part in value.items()}
-    return np.array(value)
+    return over_parts(np.array, value)
 
 
 def _stacked(values: list[Any]) -> Any:
-    if isinstance(values[0], Mapping):
-        return {name: _stacked([value[name] for value in values]) for name in values[0]}
-    return np.stack(values)
+    return over_parts(lambda *parts: np.stack(parts), *values)

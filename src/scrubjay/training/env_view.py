@@ -5,7 +5,7 @@ That is what `agent.get_env()` returns: the loops that people write with `model.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.training.environments import open_environment
+from scrubjay.training.steps import stack_of_one
 from scrubjay.training.vec_env import is_vec_env, spec_of
 
 
@@ -138,9 +139,7 @@ class EnvView:
     def _stack(self, observations: Any) -> Any:
         if self._source.batched:
             return observations
-        if isinstance(observations, Mapping):
-            return {key: np.asarray(part)[None] for key, part in observations.items()}
-        return np.asarray(observations)[None]
+        return stack_of_one(observations)
 
     def __repr__(self) -> str:
         return f"EnvView({self.env})"

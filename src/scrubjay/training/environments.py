@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from scrubjay.training.steps import LastStep, Stacked, select
+from scrubjay.training.steps import LastStep, Stacked, over_parts, select, stack_of_one
 from scrubjay.training.vec_env import VecEnv, VecEnvironment, is_vec_env, spec_of
 
 Environment = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
@@ -59,10 +59,7 @@ class SingleEnvironment:
     def stacked(self, step: Any, actions: Any) -> Stacked:
         """A step for callbacks."""
         observation, reward, _, _, info = step
-        if isinstance(observation, Mapping):
-            observation = {key: np.asarray(part)[None] for key, part in observation.items()}
-        else:
-            observation = np.asarray(observation)[None]
+        observation = stack_of_one(observation)
         return Stacked(observation, np.array([reward]), [dict(info)], np.asarray(actions)[None])
 
 
@@ -155,11 +152,13 @@ def _entry(values: Any, lane: int) -> Any:
 
 def _merged(observations: Any, first: Any, mask: npt.NDArray[np.bool_]) -> Any:
     """A stack of observations in which the lanes of the mask have other ones."""
-    if isinstance(observations, Mapping):
-        return {key: _merged(part, first[key], mask) for key, part in observations.items()}
-    merged = np.array(observations)
-    merged[mask] = np.asarray(first)[mask]
-    return merged
+
+    def merge(part: Any, other: Any) -> Any:
+        merged = np.array(part)
+        merged[mask] = np.asarray(other)[mask]
+        return merged
+
+    return over_parts(merge, observations, first)
 
 
 class EpisodeLimit:

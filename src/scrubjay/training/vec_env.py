@@ -6,7 +6,7 @@ reset lane by lane with the seed of each episode, as Gymnasium's are, and give t
 Wrappers that change observations are taken as they are: they are seeded once, at the start.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import gymnasium
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
-from scrubjay.training.steps import LastStep, Stacked, select
+from scrubjay.training.steps import LastStep, Stacked, over_parts, select
 
 PLAIN = ("DummyVecEnv", "SubprocVecEnv", "VecMonitor", "VecCheckNan")
 
@@ -122,11 +122,11 @@ class VecEnvironment:
         return self._reset_each(range(self.n_environments), seeds, self.env.reset())
 
     def _reset_each(self, lanes: Sequence[int], seeds: Sequence[int], observations: Any) -> Any:
-        observations = _copied(observations)
+        stack = over_parts(np.array, observations)
         for lane, seed in zip(lanes, seeds, strict=True):
             first, _ = self.env.env_method("reset", seed=seed, indices=[lane])[0]
-            _put(observations, lane, first)
-        return observations
+            over_parts(lambda part, new, lane=lane: part.__setitem__(lane, new), stack, first)
+        return stack
 
     def any_ended(self, step: Any) -> bool:  # noqa: ARG002
         """Whether the episode of some lane is over."""
@@ -183,17 +183,3 @@ def spec_of(env: Any) -> Any:
         return env.get_attr("spec")[0]
     except (AttributeError, IndexError):
         return None
-
-
-def _copied(observations: Any) -> Any:
-    if isinstance(observations, Mapping):
-        return {key: np.array(part) for key, part in observations.items()}
-    return np.array(observations)
-
-
-def _put(observations: Any, lane: int, observation: Any) -> None:
-    if isinstance(observations, Mapping):
-        for key, part in observations.items():
-            part[lane] = observation[key]
-    else:
-        observations[lane] = observation
