@@ -424,12 +424,13 @@ def main() -> None:
             )
             row = rows[-1]
             row["when"] = now()
+            # written after every scenario, so that a failure loses nothing
+            write_results(options.name, merged(RESULTS / f"{options.name}.json", rows))
             print(
                 f"{scenario:48} {row['base_us']:8.2f} -> {row['this_us']:8.2f} us  "
                 f"x {row['ratio']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]",
                 flush=True,
             )
-    write_results(options.name, merged(RESULTS / f"{options.name}.json", rows))
 
 
 if __name__ == "__main__":

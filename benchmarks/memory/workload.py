@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ RADIUS = 0.1
 
 def filled_memory(n: int, dim: int) -> EpisodicMemory:
     """A memory at capacity n, filled by writing."""
-    memory = EpisodicMemory(dim, capacity=n, index="kdtree")  # as CEC does
+    # a kd-tree, as CEC has it; version 0.1.0 had no other index and no such argument
+    index = {"index": "kdtree"} if "index" in signature(EpisodicMemory).parameters else {}
+    memory = EpisodicMemory(dim, capacity=n, **index)
     memory.write_many(random_walk(n, dim, 1), np.zeros(n), action=np.zeros((n, 2)))
     return memory
 
