@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from scrubjay.agents import CECPlus
+from scrubjay.agents import CECPlus, goals
 from scrubjay.agents.cec_plus_kernels import RIM, RULE, score_predictions
 from scrubjay.agents.discovery import TARGET
 from scrubjay.agents.goals import (
@@ -132,11 +132,39 @@ def test_half_of_the_time_the_target_is_a_row_in_a_rare_place():
 
 def test_a_distance_takes_from_what_a_link_is_worth():
     memory = line_memory([1.5, 2], [[1, 0], [-1]])
-    near = closeness_of_links(
-        memory.columns["next"], LINE.mask(2), memory.keys, memory.columns["links"].astype(int), 2.0
-    )
+    nexts, links = memory.columns["next"], memory.columns["links"]
+    rows, near = closeness_of_links(nexts, LINE.mask(2), memory.keys, links, 2.0, 0)
+    assert rows[0, :3].tolist() == [1, 0, -1]
     np.testing.assert_allclose(near[0, :2], np.exp(-2.0 * np.array([0.5, 1.5])), rtol=1e-6)
     assert not near[1].any()
+    # without the first row
+    rows, near = closeness_of_links(nexts[1:], LINE.mask(2), memory.keys, links[:1], 2.0, 1)
+    assert rows[0, :2].tolist() == [0, -1]
+    np.testing.assert_allclose(near[0, 0], np.exp(-2.0), rtol=1e-6)
+
+
+def test_training_plans_over_the_newest_rows(monkeypatch):
+    # from 0 to 3, and from 4 back to 3
+    memory = line_memory([1, 2, 3, 0, 3], [[1, 4], [2], [3], [0], [2, 3]])
+    goal, rng = np.array([3.0]), np.random.default_rng(0)
+    whole = known().plan(memory, goal, 0.5, 0.0, rng).values
+    np.testing.assert_allclose(whole, [0.5, 0.5, 1.0, 0.25, 1.0])
+    monkeypatch.setattr(goals, "PLANNED", 3)
+    newest = known().plan(memory, goal, 0.5, 0.0, rng).values
+    np.testing.assert_allclose(newest, [0, 0, 1.0, 0, 1.0])  # 3 leads to 0, which is too old
+    np.testing.assert_allclose(known().plan(memory, goal, 0.5, 0.0).values, whole)
+
+
+@pytest.mark.parametrize("signs", [(0, 0), (1, -1)])
+def test_aims_are_the_achieved_goals_minus_the_desired_ones(signs):
+    found = GoalMap(Goals((0, 3), (4, 1), (1, 2, 4), (2,), signs))
+    rng = np.random.default_rng(0)
+    found.set_scale({"mean": rng.normal(size=5), "variance": rng.uniform(0.1, 2, 5)})
+    keys, limits = rng.normal(size=(7, 5)), rng.uniform(size=7)
+    wanted, aims = found.aims(keys, limits)
+    np.testing.assert_array_equal(wanted, found.desired(keys))
+    np.testing.assert_array_equal(aims[:, :2], found.achieved(keys) - wanted)
+    np.testing.assert_array_equal(aims[:, 2], limits)
 
 
 def scores_of(aim, key=1.2, values=(0.0, 0.0, 1.0), fading=1.0):

@@ -56,6 +56,7 @@ from scrubjay.agents.cec_plus_kernels import (
 from scrubjay.agents.explanation import Explanation, explain_best
 from scrubjay.agents.goals import (
     LINKS,
+    WIDER,
     GoalMap,
     Goals,
     call_goal_kernels,
@@ -248,8 +249,9 @@ class CECPlus(MemoryAgent):
     @property
     def radius(self) -> float:
         """How far a neighbour may be; 0 while the threshold is not known yet."""
+        factor = self.radius_factor * (1.0 if self._map is None else WIDER)
         # another category says nothing about this one
-        return float(min(self.radius_factor, self.flattener.reach) * self.memory.distance_threshold)
+        return float(min(factor, self.flattener.reach) * self.memory.distance_threshold)
 
     @property
     def can_decide(self) -> bool:
@@ -377,9 +379,11 @@ class CECPlus(MemoryAgent):
         self, known: GoalMap, key: Floats
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any], Floats]:
         """What `_with_values` takes for one key: (1, n) values for its goal, rule and aim."""
-        goal, fading = known.desired(key[None])[0], float(self._rules["fading"][0])
-        plan = known.known_plan(self.memory, goal, self.gamma, fading)
-        return plan.values[None], self._rules, known.aims(key[None], np.array([plan.limit]))
+        goals, aims = known.aims(key[None], np.zeros(1))
+        fading = float(self._rules["fading"][0])
+        plan = known.known_plan(self.memory, goals[0], self.gamma, fading)
+        aims[0, -1] = plan.limit
+        return plan.values[None], self._rules, aims
 
     def _decide_apart(self, known: GoalMap, lanes: Lanes, keys: Floats, epsilon: float) -> int:
         """The decisions for keys that belong to no episode, one after the other."""

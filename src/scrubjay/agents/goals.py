@@ -33,11 +33,14 @@ from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.float32]
 Values = npt.NDArray[np.float32]
 Rewards = Callable[[Floats, Floats], Floats]
 
 LINKS = 8  # rows around the key that a row led to
+PLANNED = 30_000  # newest rows, over which a training episode is planned: its time is bounded
+WIDER = 5 / 3  # times the usual radius: it is predicted where a step would lead to from here
 KEPT_PLANS = 64
 FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
 CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
@@ -224,7 +227,10 @@ class GoalMap:
         self._env: Any = None
         self._compute: Rewards | None = None
         self._shift = self._scale = np.zeros(0)
-        self._links: tuple[int, npt.NDArray[np.int64], Floats] | None = None
+        self._places = tuple(
+            np.array(each, np.int64) for each in (goals.desired, goals.achieved, goals.signs)
+        )
+        self._links: tuple[tuple[int, int], npt.NDArray[np.int64], Floats] | None = None
         self.lanes = LanePlans()
         self._known: tuple[int, dict[bytes, Plan]] = -1, {}
 
@@ -282,11 +288,20 @@ class GoalMap:
         """(n, G): how far each step moved the achieved goal, from the keys before and after it."""
         return (self.achieved(nexts) - self.achieved(keys)).astype(np.float32)
 
-    def aims(self, keys: Floats, limits: Floats) -> Floats:
-        """(n, G + 1): how far the achieved goals of keys are from the desired ones, and limits."""
-        found = np.empty((len(keys), len(self.goals.desired) + 1))
-        found[:, :-1], found[:, -1] = self.achieved(keys) - self.desired(keys), limits
-        return found
+    def aims(self, keys: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        """The desired goals of keys, and how far the achieved ones are from them.
+
+        Args:
+            keys: (n, D): the keys.
+            limits: (n,): how far each goal may be missed.
+
+        Returns:
+            (n, G): the goals, and (n, G + 1): achieved minus desired goals, and the limits.
+        """
+        wanted = np.empty((len(keys), len(self.goals.desired)))
+        aims = np.empty((len(keys), len(self.goals.desired) + 1))
+        measure_goals(keys, self._shift, self._scale, *self._places, limits, wanted, aims)
+        return wanted, aims
 
     def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
         """Which of the achieved goals count as a goal."""
@@ -313,27 +328,29 @@ class GoalMap:
             goal: (G,): the goal.
             gamma: Discount factor.
             fading: At the distance f a value counts exp(-fading f) times.
-            rng: Decides, if no row achieves the goal, whether the target is the row that comes
-                nearest or one in a rarely visited place; without it always the former.
+            rng: For training: decides, if no row achieves the goal, whether the target is the row
+                that comes nearest or one in a rarely visited place, and only the newest `PLANNED`
+                rows are planned for. Without it always the former, and all rows.
 
         Returns:
             The plan.
         """
-        links, near = self._linked(memory, fading)
-        achieved = self.achieved(memory.columns["next"])
+        first = 0 if rng is None else max(0, len(memory) - PLANNED)
+        links, near = self._linked(memory, fading, first)
+        achieved = self.achieved(memory.columns["next"][first:])
         hits = self.achieves(achieved, goal)
         apart = np.linalg.norm(achieved - goal, axis=1)
-        values = np.zeros(len(memory), np.float32)
+        values = np.zeros(len(hits), np.float32)
         limit = 0.0
         if hits.any():
             limit = max(float(apart[hits].max()), 1e-300)
             values[hits] = gamma ** (RIM * apart[hits] / limit)
         else:
-            hits = _targets(memory, apart, rng)
+            hits = _targets(memory.keys[first:], apart, rng)
             values[hits] = TARGET
         mine = np.where(hits[:, None], -1, links)
-        sweep(values, np.zeros(len(memory)), mine, near, gamma, 0.0, SETTLED)
-        return Plan(values, limit)
+        sweep(values, np.zeros(len(values)), mine, near, gamma, 0.0, SETTLED)
+        return Plan(np.concatenate([np.zeros(first, np.float32), values]), limit)
 
     def plan_lanes(
         self, memory: EpisodicMemory, lanes: Lanes, keys: Floats, gamma: float, fading: float,
@@ -352,14 +369,15 @@ class GoalMap:
         Returns:
             (L, n): what each row is worth for each lane, and (L, G + 1): their aims.
         """
-        goals = self.desired(keys)
         self.lanes.reserve(len(keys), len(memory))
+        goals, aims = self.aims(keys, self.lanes.limits)
         for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not self.lanes.has(lane, aim):
                 plan = self.plan(memory, goals[lane], gamma, fading, draws(lane))
                 self.lanes.put(lane, aim, plan)
-        return self.lanes.values, self.aims(keys, self.lanes.limits[: len(keys)])
+                aims[lane, -1] = plan.limit
+        return self.lanes.values, aims
 
     def known_plan(self, memory: EpisodicMemory, goal: Floats, gamma: float, fading: float) -> Plan:
         """The same as `plan`, made once for each goal and state of the memory."""
@@ -376,17 +394,15 @@ class GoalMap:
         return found
 
     def _linked(
-        self, memory: EpisodicMemory, fading: float
+        self, memory: EpisodicMemory, fading: float, first: int
     ) -> tuple[npt.NDArray[np.int64], Floats]:
-        """The rows that each row leads to, and what their values count there."""
-        known = self._links
-        if known is None or known[0] != memory.clock:
-            links = memory.columns["links"].astype(np.int64)
-            mask = self.goals.mask(memory.key_dim)
+        """The rows that each row leads to, from a row on, and what their values count there."""
+        known, now = self._links, (memory.clock, first)
+        if known is None or known[0] != now:
             # copied, because Numba compiles read-only arrays apart
-            nexts, keys = memory.columns["next"].copy(), memory.keys.copy()
-            near = closeness_of_links(nexts, mask, keys, links, fading)
-            known = self._links = memory.clock, links, near
+            nexts, links = (memory.columns[name][first:].copy() for name in ("next", "links"))
+            keys, mask = memory.keys.copy(), self.goals.mask(memory.key_dim)
+            known = self._links = now, *closeness_of_links(nexts, mask, keys, links, fading, first)
         return known[1:]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -400,12 +416,10 @@ class GoalMap:
         return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
 
 
-def _targets(
-    memory: EpisodicMemory, apart: Floats, rng: np.random.Generator | None
-) -> npt.NDArray[np.bool_]:
+def _targets(keys: Keys, apart: Floats, rng: np.random.Generator | None) -> npt.NDArray[np.bool_]:
     """The rows that come nearest to a goal or, half of the time, a row in a rare place."""
     if rng is not None and rng.random() < 0.5:
-        chosen: npt.NDArray[np.bool_] = np.arange(len(memory)) == rare_row(memory.keys, rng)
+        chosen: npt.NDArray[np.bool_] = np.arange(len(keys)) == rare_row(keys, rng)
         return chosen
     nearest: npt.NDArray[np.bool_] = apart <= apart.min()
     return nearest
@@ -484,27 +498,61 @@ def link_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> None:
 
 @compiled()
 def closeness_of_links(
-    nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int64], fading: float
-) -> Floats:
-    """What the value of each linked row counts at the key that a row led to."""
-    near = np.zeros(links.shape)
+    nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int32], fading: float, first: int
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """What the value of each linked row counts at the key that a row led to.
+
+    Args:
+        nexts: (n, D): where the rows from `first` on led to.
+        mask: (D,): 1 for each dimension of the state.
+        keys: The keys of all rows.
+        links: (n, LINKS): the rows that those from `first` on are linked to.
+        fading: At the distance f a value counts exp(-fading f) times.
+        first: Links to earlier rows are left out.
+
+    Returns:
+        (n, LINKS): the links, counted from `first` on, then -1; and what each counts.
+    """
+    kept, near = np.full(links.shape, -1, np.int64), np.zeros(links.shape)
     for i in range(len(links)):
-        for j in range(links.shape[1]):
-            row = links[i, j]
-            if row < 0 or row >= len(keys):
-                break
+        count = 0
+        for row in links[i]:
+            if row < first or row >= len(keys):
+                continue
             squared = 0.0
             for k in range(len(mask)):
                 squared += (np.float64(nexts[i, k] * mask[k]) - np.float64(keys[row, k])) ** 2
-            near[i, j] = np.exp(-fading * np.sqrt(squared))
-    return near
+            kept[i, count], near[i, count] = row - first, np.exp(-fading * np.sqrt(squared))
+            count += 1
+    return kept, near
+
+
+@compiled()
+def measure_goals(
+    keys: Floats, shift: Floats, scale: Floats, desired: Ints, achieved: Ints, signs: Ints,
+    limits: Floats, wanted: Floats, aims: Floats,
+) -> None:  # fmt: skip
+    """Write the desired goals of keys, and how far the achieved ones are from them.
+
+    The same as `Goals.reached` in one call, because it is needed for every decision.
+    """
+    n_goals = len(desired)
+    for i in range(len(keys)):
+        for j in range(n_goals):
+            goal = keys[i, desired[j]] * scale[desired[j]] + shift[desired[j]]
+            other = keys[i, achieved[j]] * scale[achieved[j]] + shift[achieved[j]]
+            wanted[i, j] = goal
+            aims[i, j] = (other if signs[j] == 0 else goal + signs[j] * other) - goal
+        aims[i, n_goals] = limits[i]
 
 
 def call_goal_kernels(memory: EpisodicMemory) -> None:
     """Call what only goals need, so that it is compiled."""
     nexts, keys = memory.columns["next"].copy(), memory.keys.copy()
-    mask, links = np.ones(memory.key_dim, np.float32), np.full((len(memory), LINKS), -1)
-    closeness_of_links(nexts, mask, keys, links, 1.0)
+    mask, links = np.ones(memory.key_dim, np.float32), np.full((len(memory), LINKS), -1, np.int32)
+    closeness_of_links(nexts, mask, keys, links, 1.0, 0)
+    one, place, scale = np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1)
+    measure_goals(one, scale, scale, place, place, place, scale, one, np.zeros((1, 2)))
 
 
 def reward_function(env: Any, goals: Goals) -> Rewards | None:
