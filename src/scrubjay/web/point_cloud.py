@@ -55,11 +55,18 @@ class PointCloud:
             self.along(self.memory.key_dim)
 
     @cached_property
-    def principal(self) -> Principal:
-        """The directions in which the drawn keys vary most."""
+    def _moments(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """(D,): the mean of the drawn keys, and (D, D): their covariance."""
         keys = self.memory.keys[self.rows].astype(np.float64)
         mean = keys.mean(axis=0)
-        variances, directions = np.linalg.eigh((keys - mean).T @ (keys - mean) / len(keys))
+        keys -= mean
+        return mean, keys.T @ keys / max(len(keys), 1)
+
+    @cached_property
+    def principal(self) -> Principal:
+        """The directions in which the drawn keys vary most."""
+        mean, covariance = self._moments
+        variances, directions = np.linalg.eigh(covariance)
         largest = np.argsort(variances)[::-1][:MAX_COMPONENTS]
         shares = variances[largest] / max(float(variances.sum()), 1e-300)
         return Principal(mean, directions[:, largest], shares)
@@ -68,14 +75,13 @@ class PointCloud:
     def _projected(self) -> Singles:
         """(m, n): the drawn rows along the principal components."""
         mean, directions, _ = self.principal
-        along: Singles = ((self.memory.keys[self.rows] - mean) @ directions).T.astype(np.float32)
-        return along
+        centred = self.memory.keys[self.rows] - mean.astype(np.float32)
+        return np.ascontiguousarray((centred @ directions.astype(np.float32)).T)
 
-    @cached_property
+    @property
     def _spread(self) -> npt.NDArray[np.float64]:
         """(D,): the variance of each dimension of the drawn keys."""
-        spread: npt.NDArray[np.float64] = self.memory.keys[self.rows].astype(np.float64).var(axis=0)
-        return spread
+        return self._moments[1].diagonal()
 
     @property
     def n_bytes(self) -> int:
