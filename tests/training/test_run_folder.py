@@ -13,6 +13,7 @@ from scrubjay.embedding import RunningNormalizer
 from scrubjay.memory.archive import read_archive
 from scrubjay.training import RunFolder, RunFolderError
 from scrubjay.training.clock import Clock
+from scrubjay.training.run_folder import command_line
 from scrubjay.training.tables import Table
 
 EPISODES = ["episode", "environment", "timestep", "length", "return", "terminated", "truncated",
@@ -343,3 +344,17 @@ def test_the_clock_goes_on_from_an_earlier_process():
     assert totals["evaluation_seconds"] == 25
     assert totals["compile_seconds"] == 10
     assert clock.fps(2000) > 1000, "only this process's steps and seconds count for its rate"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/usr/bin/scrubjay", "scrubjay tasks --help"),
+        ("src/scrubjay/__main__.py", "python -m scrubjay tasks --help"),
+        ("my script.py", "'my script.py' tasks --help"),
+        ("", "python tasks --help"),
+    ],
+)
+def test_the_command_of_a_run_can_be_typed_again(path, expected, monkeypatch):
+    monkeypatch.setattr("sys.argv", [path, "tasks", "--help"])
+    assert command_line() == expected

@@ -369,5 +369,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def command_line() -> str:
     """The command that started this process, ready to be typed again."""
-    program = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
-    return shlex.join([program, *sys.argv[1:]])
+    path = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python")
+    program = ["python", "-m", path.parent.name] if path.name == "__main__.py" else [path.name]
+    return shlex.join([*program, *sys.argv[1:]])
