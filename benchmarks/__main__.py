@@ -12,6 +12,7 @@ MODULES = (
     ("agent.lanes",),
     ("agent.batched",),
     ("agent.plus_overhead",),
+    ("agent.growth",),
     ("agent.elsewhere",),
     ("agent.growing_tree",),
     ("envs.maze",),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,18 @@ def plus_overhead(results: Any) -> str:
     )
 
 
+def growth(results: Any) -> str:
+    names = {
+        "task": "task", "steps": "steps", "rows": "rows", "agent and loop us": "microseconds",
+        "of it sweeps and links us": "planning", "of it plans for goals us": "plans",
+    }  # fmt: skip
+    return (
+        "The time of a step since the line above, without the environment's own step: how it grows "
+        "with the rows. Sweeps are made when the steps have grown by a quarter; plans, on tasks "
+        "with goals, once an episode, over at most 30,000 rows.\n\n" + columns(results, names)
+    )
+
+
 def elsewhere(results: Any) -> str:
     names = {
         "task": "task", "steps": "steps", "agent": "agent", "mean return": "mean",
@@ -213,7 +226,7 @@ def gpu(results: Any) -> str:
     )
 
 
-def against(results: Any) -> str:
+def against(version: str, results: Any) -> str:
     rows = [
         [
             row["scenario"], row["base_us"], row["this_us"], f"{row['ratio']:.2f}",
@@ -222,10 +235,10 @@ def against(results: Any) -> str:
         for row in results
     ]  # fmt: skip
     return (
-        "This version and 0.1.0 in turns in one run; microseconds of the processor for each step "
-        "or call, the replayed environment included. A ratio below 1 means that this version is "
-        "faster; the interval is a 95% bootstrap interval of the median ratio.\n\n"
-        + table(["", "0.1.0", "now", "ratio", "interval"], rows)
+        f"This version and {version} in turns in one run; microseconds of the processor for each "
+        "step or call, the replayed environment included. A ratio below 1 means that this version "
+        "is faster; the interval is a 95% bootstrap interval of the median ratio.\n\n"
+        + table(["", version, "now", "ratio", "interval"], rows)
     )
 
 
@@ -292,7 +305,10 @@ def constants(results: Any) -> str:
 
 
 SECTIONS = (
-    ("Against 0.1.0", "against_0_1_0", "benchmarks.compare", against),
+    ("Against 0.1.0", "against_0_1_0", "benchmarks.compare --name against_0_1_0",
+     partial(against, "0.1.0")),
+    ("Against 0.2.0", "against_0_2_0", "benchmarks.compare --name against_0_2_0",
+     partial(against, "0.2.0")),
     ("Calls", "memory_calls", "benchmarks.memory.calls", calls),
     ("Against other indexes", "memory_against_others", "benchmarks.memory.against_others", others),
     ("Bytes", "memory_bytes", "benchmarks.memory.bytes_per_row", bytes_per_row),
@@ -303,6 +319,7 @@ SECTIONS = (
     ("Rows on a GPU", "memory_gpu", "benchmarks.memory.gpu", gpu),
     ("cec-plus against the paper's rule", "agent_plus_overhead",
      "benchmarks.agent.plus_overhead", plus_overhead),
+    ("cec-plus with many rows", "agent_growth", "benchmarks.agent.growth", growth),
     ("cec-plus elsewhere", "agent_elsewhere", "benchmarks.agent.elsewhere", elsewhere),
     ("Against the published design", "agent_published", "benchmarks.agent.published", published),
     ("GrowingTree", "agent_growing_tree", "benchmarks.agent.growing_tree", growing_tree),

@@ -35,6 +35,7 @@ from scrubjay.agents.scale_check import note_distance
 from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
+from scrubjay.memory.tree_arrays import STACK
 
 Ints = npt.NDArray[np.int64]
 
@@ -251,6 +252,7 @@ def score_predictions(
     """
     limit = aim[-1]
     near_rows, near_squared = np.empty(AROUND, np.int64), np.empty(AROUND, np.float64)
+    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
     predicted = np.empty(len(key), np.float32)
     for i in range(count):
         row = rows[i]
@@ -262,7 +264,9 @@ def score_predictions(
             continue
         for j in range(len(key)):
             predicted[j] = key[j] + nexts[row, j] * mask[j] - tree.keys[row, j]
-        found = find_neighbors(tree, predicted, AROUND, rule.radius, near_rows, near_squared)
+        found = search(
+            tree, predicted, AROUND, rule.radius, near_rows, near_squared, places, bounds
+        )
         best = 0.0
         for j in range(found):
             value = np.float64(values[near_rows[j]])

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from scrubjay.agents.recorder import Experience
 from scrubjay.compiled import compiled
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors
+from scrubjay.memory.kdtree import TreeArrays, search
+from scrubjay.memory.tree_arrays import STACK
 
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.float32]
@@ -152,10 +153,11 @@ def link(
     linked = np.full((len(keys), n_links), -1, np.int64)
     near = np.zeros((len(keys), n_links))
     rows, squared = np.empty(n_links, np.int64), np.empty(n_links, np.float64)
+    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
     for i in range(len(keys)):
         if ended[i]:
             continue
-        found = find_neighbors(tree, keys[i], n_links, radius, rows, squared)
+        found = search(tree, keys[i], n_links, radius, rows, squared, places, bounds)
         for j in range(found):
             linked[i, j] = rows[j]
             near[i, j] = np.exp(-fading * np.sqrt(squared[j]))
