@@ -16,6 +16,7 @@ from scrubjay.agents.goals import (
     closeness_of_links,
     find_goals,
     goals_in,
+    newest_rows,
     reward_function,
 )
 from scrubjay.embedding.flatten import Flattener
@@ -133,12 +134,13 @@ def test_half_of_the_time_the_target_is_a_row_in_a_rare_place():
 def test_a_distance_takes_from_what_a_link_is_worth():
     memory = line_memory([1.5, 2], [[1, 0], [-1]])
     nexts, links = memory.columns["next"], memory.columns["links"]
-    rows, near = closeness_of_links(nexts, LINE.mask(2), memory.keys, links, 2.0, 0)
+    rows, near = closeness_of_links(nexts, LINE.mask(2), memory.keys, links, 2.0, np.arange(2))
     assert rows[0, :3].tolist() == [1, 0, -1]
     np.testing.assert_allclose(near[0, :2], np.exp(-2.0 * np.array([0.5, 1.5])), rtol=1e-6)
     assert not near[1].any()
-    # without the first row
-    rows, near = closeness_of_links(nexts[1:], LINE.mask(2), memory.keys, links[:1], 2.0, 1)
+    # without row 0; row 1 is at place 0
+    places = np.array([-1, 0])
+    rows, near = closeness_of_links(nexts[1:], LINE.mask(2), memory.keys, links[:1], 2.0, places)
     assert rows[0, :2].tolist() == [0, -1]
     np.testing.assert_allclose(near[0, 0], np.exp(-2.0), rtol=1e-6)
 
@@ -153,6 +155,15 @@ def test_training_plans_over_the_newest_rows(monkeypatch):
     newest = known().plan(memory, goal, 0.5, 0.0, rng).values
     np.testing.assert_allclose(newest, [0, 0, 1.0, 0, 1.0])  # 3 leads to 0, which is too old
     np.testing.assert_allclose(known().plan(memory, goal, 0.5, 0.0).values, whole)
+
+
+def test_the_newest_rows_of_a_full_memory_are_in_the_places_of_old_ones():
+    memory = EpisodicMemory(1, capacity=5, rule="append")
+    for n, expected in ((3, [1, 2]), (2, [3, 4]), (3, [1, 2])):
+        columns = {"action": np.zeros((n, 2))}
+        memory.write_many(np.random.default_rng(n).normal(size=(n, 1)), np.zeros(n), **columns)
+        assert newest_rows(memory, 2).tolist() == expected
+    assert newest_rows(memory, 9).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("signs", [(0, 0), (1, -1)])

@@ -230,7 +230,7 @@ class GoalMap:
         self._places = tuple(
             np.array(each, np.int64) for each in (goals.desired, goals.achieved, goals.signs)
         )
-        self._links: tuple[tuple[int, int], npt.NDArray[np.int64], Floats] | None = None
+        self._links: tuple[tuple[int, int], Ints, Floats] | None = None
         self.lanes = LanePlans()
         self._known: tuple[int, dict[bytes, Plan]] = -1, {}
 
@@ -335,9 +335,9 @@ class GoalMap:
         Returns:
             The plan.
         """
-        first = 0 if rng is None else max(0, len(memory) - PLANNED)
-        links, near = self._linked(memory, fading, first)
-        achieved = self.achieved(memory.columns["next"][first:])
+        rows = newest_rows(memory, len(memory) if rng is None else PLANNED)
+        links, near = self._linked(memory, fading, rows)
+        achieved = self.achieved(memory.columns["next"][rows])
         hits = self.achieves(achieved, goal)
         apart = np.linalg.norm(achieved - goal, axis=1)
         values = np.zeros(len(hits), np.float32)
@@ -346,11 +346,13 @@ class GoalMap:
             limit = max(float(apart[hits].max()), 1e-300)
             values[hits] = gamma ** (RIM * apart[hits] / limit)
         else:
-            hits = _targets(memory.keys[first:], apart, rng)
+            hits = _targets(memory.keys[rows], apart, rng)
             values[hits] = TARGET
         mine = np.where(hits[:, None], -1, links)
         sweep(values, np.zeros(len(values)), mine, near, gamma, 0.0, SETTLED)
-        return Plan(np.concatenate([np.zeros(first, np.float32), values]), limit)
+        found = np.zeros(len(memory), np.float32)
+        found[rows] = values
+        return Plan(found, limit)
 
     def plan_lanes(
         self, memory: EpisodicMemory, lanes: Lanes, keys: Floats, gamma: float, fading: float,
@@ -393,16 +395,16 @@ class GoalMap:
             found = plans[goal.tobytes()] = self.plan(memory, goal, gamma, fading)
         return found
 
-    def _linked(
-        self, memory: EpisodicMemory, fading: float, first: int
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
-        """The rows that each row leads to, from a row on, and what their values count there."""
-        known, now = self._links, (memory.clock, first)
+    def _linked(self, memory: EpisodicMemory, fading: float, rows: Ints) -> tuple[Ints, Floats]:
+        """Where among some rows each of them leads to, and what their values count there."""
+        known, now = self._links, (memory.clock, len(rows))
         if known is None or known[0] != now:
+            places = np.full(len(memory), -1)
+            places[rows] = np.arange(len(rows))
+            nexts, links = memory.columns["next"][rows], memory.columns["links"][rows]
             # copied, because Numba compiles read-only arrays apart
-            nexts, links = (memory.columns[name][first:].copy() for name in ("next", "links"))
             keys, mask = memory.keys.copy(), self.goals.mask(memory.key_dim)
-            known = self._links = now, *closeness_of_links(nexts, mask, keys, links, fading, first)
+            known = self._links = now, *closeness_of_links(nexts, mask, keys, links, fading, places)
         return known[1:]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -414,6 +416,18 @@ class GoalMap:
             "_known": (-1, {}),
         }
         return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
+
+
+def newest_rows(memory: EpisodicMemory, n: int) -> Ints:
+    """The rows that were written last, at most n of them, in that order."""
+    n_rows = len(memory)
+    if n_rows <= n or n_rows < memory.capacity:
+        return np.arange(max(0, n_rows - n), n_rows)
+    # a full memory writes new rows in the places of old ones
+    written = memory.written_array[:n_rows]
+    last = np.argpartition(written, -n)[-n:]
+    newest: Ints = last[np.argsort(written[last])]
+    return newest
 
 
 def _targets(keys: Keys, apart: Floats, rng: np.random.Generator | None) -> npt.NDArray[np.bool_]:
@@ -498,31 +512,31 @@ def link_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> None:
 
 @compiled()
 def closeness_of_links(
-    nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int32], fading: float, first: int
-) -> tuple[npt.NDArray[np.int64], Floats]:
+    nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int32], fading: float, places: Ints
+) -> tuple[Ints, Floats]:
     """What the value of each linked row counts at the key that a row led to.
 
     Args:
-        nexts: (n, D): where the rows from `first` on led to.
+        nexts: (n, D): where some rows led to.
         mask: (D,): 1 for each dimension of the state.
         keys: The keys of all rows.
-        links: (n, LINKS): the rows that those from `first` on are linked to.
+        links: (n, LINKS): the rows that they are linked to.
         fading: At the distance f a value counts exp(-fading f) times.
-        first: Links to earlier rows are left out.
+        places: Where each row is among them, -1 if it is not: links to it are left out.
 
     Returns:
-        (n, LINKS): the links, counted from `first` on, then -1; and what each counts.
+        (n, LINKS): the places of the linked rows, then -1; and what each counts.
     """
     kept, near = np.full(links.shape, -1, np.int64), np.zeros(links.shape)
     for i in range(len(links)):
         count = 0
         for row in links[i]:
-            if row < first or row >= len(keys):
+            if row < 0 or row >= len(keys) or places[row] < 0:
                 continue
             squared = 0.0
             for k in range(len(mask)):
                 squared += (np.float64(nexts[i, k] * mask[k]) - np.float64(keys[row, k])) ** 2
-            kept[i, count], near[i, count] = row - first, np.exp(-fading * np.sqrt(squared))
+            kept[i, count], near[i, count] = places[row], np.exp(-fading * np.sqrt(squared))
             count += 1
     return kept, near
 
@@ -550,7 +564,7 @@ def call_goal_kernels(memory: EpisodicMemory) -> None:
     """Call what only goals need, so that it is compiled."""
     nexts, keys = memory.columns["next"].copy(), memory.keys.copy()
     mask, links = np.ones(memory.key_dim, np.float32), np.full((len(memory), LINKS), -1, np.int32)
-    closeness_of_links(nexts, mask, keys, links, 1.0, 0)
+    closeness_of_links(nexts, mask, keys, links, 1.0, np.arange(len(memory)))
     one, place, scale = np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1)
     measure_goals(one, scale, scale, place, place, place, scale, one, np.zeros((1, 2)))
 
