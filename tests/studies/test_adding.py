@@ -246,3 +246,13 @@ def test_the_suite_is_completed_task_by_task(tmp_path, monkeypatch):
         ("tree", (0, 1, 2)),
         ("tall tree", (2,)),
     ]
+
+
+def test_runs_that_were_left_out_before_are_not_named_for_ever(tmp_path, run, store):
+    out = store("comparison")
+    stored = origin_of(out / "comparison.json")
+    stored["notes"] = ["Left out as unfinished or damaged: 1 run on PointUMaze.", "Another note."]
+    (out / "comparison.json").write_text(json.dumps(stored), encoding="utf-8")
+    run("cec", 2, 1)
+    reproduce("comparison", workspace_of(tmp_path))
+    assert origin_of(out / "comparison.json")["notes"] == ["Another note."]

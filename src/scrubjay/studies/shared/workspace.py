@@ -29,7 +29,7 @@ from scrubjay.training.errors import RunError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NOT_RUN = "Not run:"
+NOT_RUN, LEFT_OUT = "Not run:", "Left out as unfinished or damaged:"
 Draw = Callable[[ResultTable], "Figure"]  # a stored table -> its picture
 
 
@@ -94,7 +94,8 @@ class Workspace:
         if not self.add or not stem.with_name(f"{name}.csv").exists():
             return ResultTable(rows)
         stored = read_table(stem)
-        notes = [note for note in stored.notes if not note.startswith(NOT_RUN)]  # computed again
+        # these are computed again from the runs that are here
+        notes = [note for note in stored.notes if not note.startswith((NOT_RUN, LEFT_OUT))]
         return ResultTable(add_rows(stored.rows, rows), notes)
 
     def missing_notes(
@@ -125,7 +126,7 @@ class Workspace:
             if count:
                 unusable[paper_name(task)] = count
         words = [f"{n} {'run' if n == 1 else 'runs'} on {task}" for task, n in unusable.items()]
-        return [f"Left out as unfinished or damaged: {', '.join(words)}."] if words else []
+        return [f"{LEFT_OUT} {', '.join(words)}."] if words else []
 
     def budget_notes(self) -> list[str]:
         """A note that the version is quick or shortened, if it is."""
