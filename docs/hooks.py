@@ -49,7 +49,8 @@ NOT_FOUND = """<!doctype html>
 <title>Page not found - {name}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font: 1.1rem/1.6 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem; }}
+body {{ font: 1.1rem/1.6 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; }}
+body {{ padding: 0 1rem; }}
 </style>
 </head>
 <body>
