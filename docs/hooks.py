@@ -50,6 +50,7 @@ NOT_FOUND = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ font: 1.1rem/1.6 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; }}
+body {{ padding: 0 1rem; }}
 </style>
 </head>
 <body>

@@ -30,12 +30,12 @@ CHECKS = {
     ),
     4: ("FetchReach resets to the recorded state", ("tests/envs/test_fetch.py::*",), ""),
     5: (
-        "a resumed run is the uninterrupted one, bit for bit, in a new process",
+        "a resumed run equals an uninterrupted one, bit for bit, in a new process",
         ("tests/training/test_resuming.py::*", "tests/hard/test_killed.py::test_check_05_training"),
         "",
     ),
     6: (
-        "damaged and absurd files raise an error of ours and execute nothing",
+        "damaged and invalid files raise one of scrubjay's errors and execute nothing",
         ("tests/hard/test_mutated_files.py::test_check_06_damaged_agents_are_refused",
          "tests/hard/test_mutated_files.py::"
          "test_check_06_agents_that_contradict_themselves_are_refused",
@@ -72,7 +72,7 @@ CHECKS = {
         "",
     ),
     12: (
-        "few rows, none, equal keys, NaN: a defined answer or a clear error",
+        "few rows, no rows, equal keys, NaN: a defined result or a clear error",
         ("tests/memory/test_kdtree.py::test_fewer_rows_than_k_is_normal",
          "tests/memory/test_flat_scan.py::test_thousands_of_equal_keys_are_added_and_evicted",
          "tests/memory/test_bad_input.py::*",
@@ -94,7 +94,7 @@ CHECKS = {
         "",
     ),
     15: (
-        "indexes against brute force with Hypothesis; concurrent readers",
+        "indexes equal brute force (tested with Hypothesis); concurrent readers",
         ("tests/memory/test_kdtree.py::*", "tests/memory/test_flat_scan.py::*",
          "tests/memory/test_episodic_memory.py::test_threads_read_shared_read_only_arrays"),
         "",
@@ -105,31 +105,33 @@ CHECKS = {
         "tests measure no time: `make bench` does ([benchmarks](benchmarks.md))",
     ),
     17: (
-        "`check-env` finds seeded mistakes and says expected, found, fix",
+        "`check-env` finds deliberate mistakes, and says what was expected, what was found and how "
+        "to fix it",
         ("tests/training/test_env_check.py::test_check_17_every_seeded_mistake_is_found",),
         "",
     ),
     18: (
-        "Ctrl-C and errors of an environment: saved, terminal clean, exit code not 0",
+        "after Ctrl-C or an error of an environment, the run is saved, the terminal is clean and "
+        "the exit code is not 0",
         ("tests/training/test_resuming.py::test_interrupted_at_a_step",
          "tests/cli/test_terminal.py::test_ctrl_c_leaves_the_terminal_clean",
          "tests/cli/test_resume_command.py::test_interrupted_it_says_how_to_go_on"),
         "",
     ),
     19: (
-        "statistics equal rliable's",
+        "statistics equal those of rliable",
         ("tests/analysis/test_statistics.py::test_aggregate_equals_rliable_exactly",
          "tests/analysis/test_statistics.py::test_stratified_interval_agrees_with_rliable",
          "tests/analysis/test_statistics.py::test_probability_of_improvement_equals_rliable"),
         "",
     ),
     20: (
-        "few seeds are shown as such",
+        "results of few seeds are marked",
         ("tests/report/test_report.py::test_fewer_than_three_seeds_have_no_band_and_no_interval",),
-        "superseded: one and two seeds are shown, marked with n = 1 and n = 2, without an interval",
+        "one and two seeds are shown without an interval, marked with n = 1 and n = 2",
     ),
     21: (
-        "the method against a naive copy, and against recorded rows",
+        "CEC equals a naive implementation and recorded rows",
         ("tests/agents/test_cec_against_naive.py::*", "tests/test_recorded_rows.py::*"),
         "the numbers come from `scrubjay reproduce` ([reproduction](reproduction.md))",
     ),
@@ -147,7 +149,7 @@ CHECKS = {
         "",
     ),
     24: (
-        "pickling, copying and Ray",
+        "agents can be pickled, copied and run on Ray",
         ("tests/agents/test_cec_files.py::test_a_pickled_agent_decides_from_its_own_memory",
          "tests/runs/test_ray.py::test_runs_on_ray_are_the_same_and_survive_lost_actors_and_nodes"),
         "",

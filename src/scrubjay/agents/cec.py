@@ -153,13 +153,13 @@ def nearest_actions(
 class CEC(MemoryAgent):
     """Continuous Episodic Control: acts from a memory of (state, action, return).
 
-    `published` and `literal` of its presets are what the first published code did, and the text
-    taken literally; see `preset`.
+    The presets `paper`, `published` and `literal` have the settings of the paper's experiments, of
+    the first published code, and of the paper's text alone; see `preset`.
 
     Args:
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
             id.
-        n_neighbors: neighbours asked for a decision, the paper's k
+        n_neighbors: number of neighbours considered in a decision, the paper's k
         temperature: temperature of the softmax over the neighbours' values, the paper's tau
         noise_std: standard deviation of the exploration noise, in an action box scaled to [-1, 1]
         radius_factor: neighbours farther than this times the threshold are ignored, the paper's n
@@ -358,13 +358,13 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     """The arguments of `CEC` for a task: `CEC(env, **preset("PointUMaze"), seed=0)`.
 
     Args:
-        task: A task's name, its id or the paper's name, in any case; a noisy variant has the
-            settings of its task, one that the paper does not have its commonest settings.
-        name: "paper": Section IV and Table III where the paper speaks, and where it is silent what
-            produced its figures (the normaliser, uniform exploration for three tasks).
-            "published": as that, with uniform exploration everywhere, rows refreshed on every hit,
-            and the random projection for PointGoal too: what the released code does.
-            "literal": the text alone: no normaliser, noise everywhere.
+        task: A task's name, its id or the paper's name, in any case. A noisy variant has the
+            settings of its task; a task that is not in the paper has the most common settings.
+        name: "paper": the settings of Section IV and Table III; where the paper does not give one,
+            the setting that produced its figures (the normaliser, uniform exploration for three
+            tasks). "published": like "paper", but as in the released code, with uniform exploration
+            on all tasks, rows that become recent on every hit, and the random projection for
+            PointGoal too. "literal": the paper's text alone: no normaliser, noise on all tasks.
 
     Returns:
         The arguments by name.

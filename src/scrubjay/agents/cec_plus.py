@@ -121,7 +121,7 @@ class CECPlus(MemoryAgent):
     Args:
         env: A Gymnasium environment or vector environment, a `VecEnv` of Stable-Baselines3, or an
             id.
-        n_neighbors: neighbours asked for a decision
+        n_neighbors: number of neighbours considered in a decision
         temperature: temperature of the softmax over the neighbours' values
         temperature_unit: best: relative to the best neighbour's value; return: in units of return
         noise_std: standard deviation of the exploration noise, in an action box scaled to [-1, 1]
