@@ -3,7 +3,7 @@
 What is not a setting here is Stable-Baselines3's default, on the task's own observations, not
 normalised. The authors' small batches and high learning rates make a weak SAC, so there are three
 more presets: "defaults"; "small-entropy", defaults whose entropy coefficient starts small, which is
-fairer where rewards are sparse; and "her", defaults with hindsight, for tasks with goals.
+fairer where rewards are sparse; and "her", the same with hindsight, for tasks with goals.
 """
 
 from os import PathLike
@@ -101,7 +101,8 @@ class SAC(DeepAgent):
 OTHER_PRESETS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "small-entropy": {"ent_coef": "auto_0.01"},
-    "her": {"hindsight": True},
+    # with the default coefficient of 1, hindsight learns nothing where a success ends the episode
+    "her": {"hindsight": True, "ent_coef": "auto_0.01"},
 }
 PRESETS = ("paper", *OTHER_PRESETS)
 
@@ -125,7 +126,7 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     Args:
         task: A task's name or id.
         name: "paper": the authors' settings; "defaults": Stable-Baselines3's; "small-entropy":
-            those, with an entropy coefficient that starts at 0.01; "her": those with hindsight.
+            those, with an entropy coefficient that starts at 0.01; "her": also with hindsight.
 
     Returns:
         The arguments by name.
