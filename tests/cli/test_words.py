@@ -49,7 +49,7 @@ def test_a_task_by_the_papers_name_and_an_agent_in_capitals(scrubjay, tmp_path):
     [
         (["train", "cec", "GrowingTre"], "task 'GrowingTre'", "GrowingTree"),
         (["train", "cec", "pointumaz"], "task 'pointumaz'", "PointUMaze"),
-        (["train", "cex", "GrowingTree"], "agent 'cex'", "cec"),
+        (["train", "cex", "GrowingTree"], "method 'cex'", "cec"),
         (["train", "cec", "GrowingTree", "--stpes", "3"], "option '--stpes'", "--steps"),
         (["train", "cec", "GrowingTree", "--step", "3"], "option '--step'", "--steps"),
         (["train", "cec", "GrowingTree", "--n-neighbor=3"], "'--n-neighbor=3'", "--n-neighbors"),
@@ -186,7 +186,7 @@ def test_a_setting_of_another_agent_is_refused_and_the_agent_is_named(
 
 def test_an_unknown_agent_is_what_is_wrong_with_its_settings(scrubjay):
     answer = train(scrubjay, "--n-neighbors", "3", agent="cex")
-    assert (answer.code, "agent 'cex'; did you mean cec" in answer.err) == (2, True)
+    assert (answer.code, "method 'cex'; did you mean cec" in answer.err) == (2, True)
 
 
 def test_a_folder_named_like_an_agent_is_not_the_agent(scrubjay, tmp_path):

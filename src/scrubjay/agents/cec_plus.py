@@ -67,7 +67,7 @@ from scrubjay.agents.goals import (
     write_ways,
 )
 from scrubjay.agents.metric import (
-    default_scale,
+    default_keys,
     intrinsic_dimensions,
     last_normalizer,
     median_step,
@@ -92,15 +92,7 @@ from scrubjay.agents.scale_check import ScaleCheck
 from scrubjay.agents.schedules import LinearSchedule
 from scrubjay.agents.settings import Range
 from scrubjay.compiled import without_dispatch
-from scrubjay.embedding import (
-    Chain,
-    Downsample,
-    Embedding,
-    FrozenNormalizer,
-    GoalDifference,
-    Periodic,
-)
-from scrubjay.embedding.goal import has_goals
+from scrubjay.embedding import Embedding, FrozenNormalizer
 from scrubjay.embedding.images import reduction
 from scrubjay.memory import EpisodicMemory
 from scrubjay.randomness import Stream, generator
@@ -202,15 +194,7 @@ class CECPlus(MemoryAgent):
         self.periodic = found
 
     def default_embedding(self) -> Embedding:
-        stages: list[Embedding] = [default_scale(self.observation_space)]
-        if self.periodic:
-            stages.insert(0, Periodic(self.periodic))
-        if has_goals(self.observation_space) and not self.goal_planning:
-            stages.insert(0, GoalDifference())
-        elif factor := reduction(self.observation_space):
-            stages[-1] = FrozenNormalizer(1000, common=True)
-            stages.insert(0, Downsample(factor))
-        return stages[0] if len(stages) == 1 else Chain(stages)
+        return default_keys(self.observation_space, self.periodic, self.goal_planning)
 
     def config(self) -> dict[str, Any]:
         config = super().config()

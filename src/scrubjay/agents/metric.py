@@ -1,5 +1,6 @@
 """What CECPlus measures of its keys: how far a step goes, and which dimensions tell nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -8,6 +9,8 @@ import numpy.typing as npt
 
 from scrubjay.embedding.base import Embedding
 from scrubjay.embedding.chain import Chain
+from scrubjay.embedding.goal import GoalDifference, has_goals
+from scrubjay.embedding.images import Downsample, reduction
 from scrubjay.embedding.normalize import FrozenNormalizer
 from scrubjay.embedding.parts import is_categorical
 from scrubjay.embedding.periodic import Periodic
@@ -151,9 +154,28 @@ def prediction_error(known: Array, unknown: Array, n_neighbors: int = 5) -> floa
     return float(((unknown - unknown[nearest].mean(axis=1)) ** 2).mean())
 
 
-def default_scale(space: gymnasium.Space[Any]) -> Embedding:
-    """How far observations are from each other: all categories equally, numbers by their spread."""
-    return Identity() if is_categorical(space) else FrozenNormalizer(1000)
+def default_keys(
+    space: gymnasium.Space[Any], periodic: Sequence[int], goal_planning: bool
+) -> Embedding:
+    """The embedding where none is given: categories are equally far apart, numbers are normalised.
+
+    Args:
+        space: The observation space.
+        periodic: The dimensions of observations that are angles.
+        goal_planning: Whether goals are planned for; otherwise keys have the difference to them.
+
+    Returns:
+        The embedding.
+    """
+    scale = Identity() if is_categorical(space) else FrozenNormalizer(1000)
+    stages: list[Embedding] = [Periodic(periodic), scale] if periodic else [scale]
+    if has_goals(space) and not goal_planning:
+        stages.insert(0, GoalDifference())
+    elif factor := reduction(space):
+        # the pixels of an image have one scale
+        stages[-1] = FrozenNormalizer(1000, common=True)
+        stages.insert(0, Downsample(factor))
+    return stages[0] if len(stages) == 1 else Chain(stages)
 
 
 def last_normalizer(embedding: Embedding) -> FrozenNormalizer | None:

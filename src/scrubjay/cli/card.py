@@ -6,8 +6,8 @@ from pathlib import Path
 
 from scrubjay.cli.main import CommandError, refuse
 
-EPILOG = """The folder contains README.md (the card), the agent, config.json, results.json and
-a video of the run folder if there is one. Nothing is sent without --upload.
+EPILOG = """The folder contains README.md (the card), the agent, config.json, results.json
+and a video of the run folder if there is one. Nothing is sent without --upload.
 
 examples:
   scrubjay card runs/umaze
