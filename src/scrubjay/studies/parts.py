@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-BEFORE, AFTER, LURES = "values before a sweep", "values after it", "lures of a target"
+BEFORE, AFTER, LURES = "values before a sweep", "values after it", "values for a rare state"
 GOALS = ("values for a goal", "values for another goal")
 DIMENSIONS = "dimensions of keys"
 GOAL_PLACES = ((-2.5, 2.5), (2.5, -1.5))
@@ -59,7 +59,7 @@ def planning_rows() -> list[Row]:
 
 
 def discovery_rows(steps: int) -> list[Row]:
-    """The rows of an agent that has found nothing yet, and their lures, at most 1."""
+    """The rows of an agent that has found nothing yet, and their temporary values, at most 1."""
     env = gymnasium.make("scrubjay/PointTMaze-v0", depth=20)
     agent = CECPlus(env, seed=0).learn(steps)
     start = agent.embedding.embed_batch(env.reset(seed=0)[0][None])[0]
@@ -139,7 +139,7 @@ def draw_parts(table: ResultTable) -> "Figure":
         axes.spines[:].set_visible(False)
         shown = _scatter(axes, table, panel, [goal])
     _draw_dimensions(grid[1][2], table)
-    figure.colorbar(shown, cax=grid[0][3], label="value or lure")
+    figure.colorbar(shown, cax=grid[0][3], label="value")
     grid[1][3].set_axis_off()
     add_caption(figure, " ".join([CAPTION, *table.notes]))
     return figure
@@ -177,8 +177,8 @@ FIGURES = {"parts": draw_parts}
 CAPTION = (
     "Rows of real memories, each at its position in the maze. Top left: Point4Rooms with one goal "
     "(star), when the goal has just been found, before and after one sweep over the stored "
-    "transitions: rows of other episodes learn what they are worth. Top right: a T maze whose goal "
-    "was not found yet; the lure falls with the steps to a far row, which episodes visit first. "
+    "transitions: rows of other episodes get values too. Top right: a T maze whose goal was not "
+    "found yet; temporary values lead to a rarely visited state, from which episodes explore. "
     "Bottom left: PointMaze Medium, the same rows with their values for two goals. Bottom right: "
     "the mountain car with three sensors of noise, which are ignored."
 )

@@ -28,7 +28,7 @@ SHOWN = ("cec-plus", "cec", "sac", "sac-small-entropy", "sac-defaults", "emac")
 PREFACE = f"""# Training time to success on {TASK}
 
 The first evaluation at which the mean success of the seeds is {GOAL}, and the mean seconds of
-training up to it (compilation and evaluation apart). A method that never gets there has the
+training up to it (compilation and evaluation apart). A method that does not reach it has the
 seconds of its whole runs as a lower bound. Runs that share a machine slow each other down: measure
 with `--jobs 1`.
 
