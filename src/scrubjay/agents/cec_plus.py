@@ -319,7 +319,7 @@ class CECPlus(MemoryAgent):
             "uniform": not self._adds_noise,
             "discrete": self.codec.discrete,
             "threshold": threshold,
-            # a share of the range, because a corrected value approaches the lowest one for ever
+            # a share of the range: values come close to the lowest one without being equal to it
             "worthless": lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
             "knows": len(memory) > 0 and (not self.skip_worthless or self._has_found),
             "lowest": lowest,

@@ -45,7 +45,7 @@ class EMAC(DDPG):
         env: The environment, as in Stable-Baselines3.
         alpha: The share of the memory in the critic's loss.
         beta: The exponent of the return in the probability of a replay.
-        n_neighbors: The neighbours asked for a value, k.
+        n_neighbors: The number of neighbours that a value is computed from, k.
         key_dim: The dimension of the projected pairs of state and action.
         timeouts: "terminal" treats a time-out as an end, as the authors do; "bootstrap" does not.
         noise_std: The standard deviation of the exploration noise, the action box being [-1, 1].
@@ -197,7 +197,7 @@ class EMACAgent(DeepAgent):
         env: A Gymnasium environment or its id.
         alpha: the share of the memory in the critic's loss
         beta: the exponent of the return in the probability of a replay
-        n_neighbors: neighbours asked for a value, k
+        n_neighbors: number of neighbours that a value is computed from, k
         key_dim: dimension of the projected pairs of state and action
         timeouts: terminal takes a time-out for an end, as the authors do; or bootstrap
         noise_std: standard deviation of the exploration noise, the action box being [-1, 1]
