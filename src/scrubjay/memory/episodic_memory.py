@@ -222,7 +222,7 @@ class EpisodicMemory:
         """The clock when each row was last added or replaced, including unused rows.
 
         A row whose entry is at most an earlier `clock` is still the same row as then, although its
-        value may have been corrected.
+        value may have changed since.
         """
         return self.table.written
 
