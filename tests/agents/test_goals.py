@@ -163,6 +163,13 @@ def test_the_newest_rows_of_a_full_memory_are_in_the_places_of_old_ones():
         columns = {"action": np.zeros((n, 2))}
         memory.write_many(np.random.default_rng(n).normal(size=(n, 1)), np.zeros(n), **columns)
         assert newest_rows(memory, 2).tolist() == expected
+        # links of all rows have been set, as by `link_rows`, and the file was read
+        memory.set_columns(np.arange(len(memory)), action=np.ones((len(memory), 2)))
+        loaded = EpisodicMemory.from_state(*memory.state())
+        assert newest_rows(loaded, 2).tolist() == expected
+        copied = EpisodicMemory(1, capacity=5, rule="append")
+        copied.apply(memory.changes())  # in another process
+        assert newest_rows(copied, 2).tolist() == expected
     assert newest_rows(memory, 9).tolist() == [0, 1, 2, 3, 4]
 
 

@@ -31,6 +31,7 @@ from scrubjay.agents.recorder import DECIDES, NUMBER, Experience, Lanes, Learned
 from scrubjay.compiled import compiled
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.table import NEWEST
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -419,15 +420,18 @@ class GoalMap:
 
 
 def newest_rows(memory: EpisodicMemory, n: int) -> Ints:
-    """The rows that were written last, at most n of them, in that order."""
+    """The rows that were written last, at most n of them, in that order.
+
+    A full memory replaces its rows in turn, from the first on again.
+    """
     n_rows = len(memory)
-    if n_rows <= n or n_rows < memory.capacity:
-        return np.arange(max(0, n_rows - n), n_rows)
-    # a full memory writes new rows in the places of old ones
-    written = memory.written_array[:n_rows]
-    last = np.argpartition(written, -n)[-n:]
-    newest: Ints = last[np.argsort(written[last])]
-    return newest
+    if n_rows <= n:
+        return np.arange(n_rows)
+    newest = memory.table.counters.item(NEWEST)
+    if newest < 0:  # a collector's copy knows no order of recency
+        newest = int(memory.written_array[:n_rows].argmax())
+    found: Ints = np.arange(newest + 1 - n, newest + 1) % n_rows
+    return found
 
 
 def _targets(keys: Keys, apart: Floats, rng: np.random.Generator | None) -> npt.NDArray[np.bool_]:
