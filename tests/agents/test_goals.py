@@ -350,6 +350,30 @@ def test_a_resumed_agent_continues_bit_for_bit(kind, tmp_path):
         assert resumed.counters() == whole.counters()
 
 
+class Near(Plane):
+    """Calls goals achieved from farther away than observed successes are."""
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        return (np.linalg.norm(achieved - desired, axis=-1) < 2.0).astype(np.float64)
+
+
+def test_the_environment_of_a_loaded_agent_says_what_is_achieved(tmp_path):
+    agent = CECPlus(Plane(), seed=0).learn(3000)
+    agent.save(tmp_path / "agent")
+    loaded = CECPlus.load(tmp_path / "agent")
+    key = np.zeros(agent.embedding.key_dim)
+    alone = loaded._plan_of(loaded._map, key)
+    assert loaded._map.achieves(np.array([[1.9, 0.0]]), np.zeros(2)).tolist() == [False]
+    loaded.set_env(Near())
+    assert loaded._map.achieves(np.array([[1.9, 0.0]]), np.zeros(2)).tolist() == [True]
+    # nor are plans kept that were made without it
+    assert loaded._plan_of(loaded._map, key)[2][0, -1] > alone[2][0, -1]
+    again = CECPlus.load(tmp_path / "agent", env=Near())
+    np.testing.assert_array_equal(
+        again._plan_of(again._map, key)[0], loaded._plan_of(loaded._map, key)[0]
+    )
+
+
 def test_a_decision_for_a_goal_is_explained():
     agent = CECPlus(Plane(), seed=0).learn(3000)
     for seed in range(5):

@@ -257,6 +257,7 @@ class GoalMap:
         """Take over the environment, or None; its `compute_reward` decides what is achieved."""
         if env is not self._env:
             self._env, self._compute = env, reward_function(env, self.goals)
+            self._known, self.lanes = (-1, {}), LanePlans()  # what another one called achieved
 
     def desired(self, keys: npt.NDArray[Any]) -> Floats:
         """(n, G): the desired goals of keys, in the numbers of the environment."""
