@@ -1,5 +1,7 @@
 """Ways to goals, planned over stored transitions."""
 
+import pickle
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from scrubjay.agents.goals import (
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays
+from scrubjay.training.collector import Collector, Job
 
 NAMES = ("achieved_goal", "desired_goal", "observation")
 
@@ -372,6 +375,14 @@ def test_the_environment_of_a_loaded_agent_says_what_is_achieved(tmp_path):
     np.testing.assert_array_equal(
         again._plan_of(again._map, key)[0], loaded._plan_of(loaded._map, key)[0]
     )
+
+
+def test_the_environment_of_a_collector_says_what_is_achieved():
+    agent = CECPlus(Plane(), seed=0)
+    copy = pickle.loads(pickle.dumps(agent.collector()))
+    Collector(Job(copy, Near, None, None), 0)
+    copy._map.set_scale({"mean": np.zeros(6), "variance": np.ones(6)})
+    assert copy._map.achieves(np.array([[1.9, 0.0]]), np.zeros(2)).tolist() == [True]
 
 
 def test_a_decision_for_a_goal_is_explained():

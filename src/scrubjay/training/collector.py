@@ -81,6 +81,13 @@ class CollectorAgent(Protocol):
             order: The episode.
         """
 
+    def set_env(self, env: gymnasium.Env[Any, Any]) -> None:
+        """Take the environment of the collector, whose spaces are those of the learning agent's.
+
+        Args:
+            env: The environment.
+        """
+
     def use_memories(self, memories: dict[str, EpisodicMemory]) -> None:
         """Decide against these memories from now on.
 
@@ -137,6 +144,7 @@ class Collector:
         leave: Callable[[], None] = nothing,
     ) -> None:
         self.agent, self.env = job.agent, job.make_env()
+        self.agent.set_env(self.env)  # a method may ask it which goals are achieved
         self._enter, self._leave = enter, leave
         self._recorder = self.agent.episode_recorder(environment)
         self._limit = EpisodeLimit(self.env, job.max_episode_steps)
