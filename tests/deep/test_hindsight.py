@@ -56,6 +56,16 @@ def test_stable_baselines3_would_go_on_after_a_relabelled_success():
     assert batch.dones.max() == 0
 
 
+def test_training_starts_after_the_first_episode():
+    """Nothing can be relabelled before, and Stable-Baselines3 would raise an error."""
+    env = gymnasium.make("scrubjay/SparseFetchReach-v0", max_episode_steps=150)
+    env.unwrapped.distance_threshold = 0.0  # no success ends an episode
+    agent = SAC(env, **SAC.preset("SparseFetchReach", "her"), batch_size=4, seed=0)
+    assert agent.model.learning_starts == 150
+    agent.learn(152)
+    assert agent.model._n_updates == 2
+
+
 def test_one_and_many_pairs_of_goals_of_a_sparse_task():
     env = gymnasium.make("scrubjay/SparseFetchPush-v0")
     while not isinstance(env, SparseGoal):

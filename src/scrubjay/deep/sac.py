@@ -87,6 +87,9 @@ class SAC(DeepAgent):
                 "n_sampled_goal": 4,
                 "goal_selection_strategy": "future",
             }
+            # only a finished episode can be relabelled
+            horizon = (env.spec and env.spec.max_episode_steps) or 0
+            settings["learning_starts"] = max(settings["learning_starts"], horizon)
         return Model(policy_for(env), env, **settings)
 
     @classmethod
