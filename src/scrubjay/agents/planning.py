@@ -82,7 +82,7 @@ def led_to(experience: Experience) -> npt.NDArray[np.float32]:
     keys, last = experience.keys.astype(np.float32, copy=False), experience.last_key
     if last is None:  # unknown in an episode of an older file, and not needed
         return np.vstack([keys[1:], keys[-1:]])
-    return np.vstack([keys[1:], last.astype(np.float32)])
+    return np.concatenate([keys[1:], last[None].astype(np.float32, copy=False)])
 
 
 def transition_columns(
