@@ -456,7 +456,7 @@ class CECPlus(MemoryAgent):
     def _look_for_goals(self) -> None:
         """Look for goals in the observations; once they are found, paths to them are planned."""
         may = self._looks_for_goals and self._plans_goals and self.album is None
-        if not (may and self._has_found and self.num_timesteps >= self._next_look):
+        if not (may and self.num_timesteps >= self._next_look and self._has_found):
             return
         self._next_look = int(max(self.num_timesteps + 500, 1.25 * self.num_timesteps))
         state = self.embedding.state()
