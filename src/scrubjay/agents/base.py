@@ -657,7 +657,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
         Returns:
             The action or actions, and `state`.
         """
-        flattener, embedding = self.flattener, self.embedding
+        flattener = self.flattener
         batch = flattener.is_batch(observation)
         # buffers of its own: many threads may predict at once
         vectors = flattener.batch_of(observation) if batch else np.empty((1, flattener.size))
@@ -665,11 +665,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
             flattener.into(observation, vectors[0])
         if not any(map(len, self.memories.values())):
             return self._predict_without_memory(len(vectors) if batch else None), state
-        if batch:
-            keys = embedding.embed_batch(vectors)
-        else:
-            keys = np.empty((1, embedding.key_dim))
-            embedding.embed(vectors[0], keys[0])
+        keys = self.embedding.embed_batch(vectors)
         if deterministic:
             stored = self.greedy_actions(keys)
         else:

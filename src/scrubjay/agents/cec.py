@@ -55,7 +55,8 @@ from scrubjay.embedding import (
     SelectKeys,
 )
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
+from scrubjay.memory.kdtree import TreeArrays, search
+from scrubjay.memory.tree_arrays import STACK
 from scrubjay.memory.writing import discounted_returns
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
@@ -140,12 +141,13 @@ def nearest_actions(
     Returns the index of a key that is not finite, or -1.
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    key, row = np.empty(keys.shape[1], np.float32), np.empty(1, np.int64)
-    distance = np.empty(1, np.float64)
+    key = np.empty(keys.shape[1], np.float32)
+    # one array for all of them, because allocating each takes longer than a step of the search
+    places, bounds, row, distance, _ = split_room(np.empty(2 * STACK + 3), 1)
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
-        find_neighbors(tree, key, len(row), np.inf, row, distance)
+        search(tree, key, len(row), np.inf, row, distance, places, bounds)
         copy_action(actions[row[0]], found[i])
     return -1
 

@@ -39,16 +39,16 @@ from scrubjay.agents import discovery, planning
 from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.cec_plus_kernels import (
     ALWAYS,
-    BEST,
-    CLOSENESS,
     FAR,
     FOLLOWED,
     HERE,
     RULE,
+    DecisionRule,
     back_up,
     greedy_actions,
     noted_rows,
     planned,
+    promised,
     select_actions,
     weigh,
     weigh_for_goal,
@@ -310,27 +310,27 @@ class CECPlus(MemoryAgent):
         if self.detour_cost and self.gamma < 1 and threshold > 0:
             cost = self.detour_cost * self._dimensions
             fading = -cost * math.log(max(self.gamma, 1e-300)) / threshold
-        fields = {
-            "n_neighbors": self.n_neighbors,
-            "radius": self.radius,
-            "temperature": self.temperature,
-            "relative": self.temperature_unit == "best",
-            "noise_std": self.noise_std,
-            "uniform": not self._adds_noise,
-            "discrete": self.codec.discrete,
-            "threshold": threshold,
+        rule = DecisionRule(
+            n_neighbors=self.n_neighbors,
+            radius=self.radius,
+            temperature=self.temperature,
+            relative=self.temperature_unit == "best",
+            noise_std=self.noise_std,
+            uniform=not self._adds_noise,
+            discrete=self.codec.discrete,
+            threshold=threshold,
             # a share of the range: values come close to the lowest one without being equal to it
-            "worthless": lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
-            "knows": len(memory) > 0 and (not self.skip_worthless or self._has_found),
-            "lowest": lowest,
-            "fading": fading,
-            "best": self.detour_cost is not None,
-            "hold": self.hold,
-            "clock": memory.clock,
-            "seeks": False,
-            "gamma": self.gamma,
-        }
-        return np.array([tuple(fields[name] for name in RULE.names or ())], RULE)
+            worthless=lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
+            knows=len(memory) > 0 and (not self.skip_worthless or self._has_found),
+            lowest=lowest,
+            fading=fading,
+            best=self.detour_cost is not None,
+            hold=self.hold,
+            clock=memory.clock,
+            seeks=False,
+            gamma=self.gamma,
+        )
+        return np.array([rule], RULE)
 
     @property
     def _dimensions(self) -> float:
@@ -338,7 +338,7 @@ class CECPlus(MemoryAgent):
         if self._intrinsic is not None:
             return self._intrinsic
         normalizer = last_normalizer(self.embedding)
-        ignored = 0 if normalizer is None else int(normalizer.ignored.sum())
+        ignored = 0 if normalizer is None else int(np.count_nonzero(normalizer.ignored))
         n_goal = 0 if self._map is None else len(self._map.goals.desired)
         return self.embedding.key_dim - ignored - n_goal
 
@@ -445,18 +445,18 @@ class CECPlus(MemoryAgent):
 
     def _promises(self, experience: Experience) -> Floats:
         """The discounted value of each state's best neighbour, -inf if it had none."""
-        promises = np.full(len(experience.rewards), -math.inf)
-        if self.stitching and experience.decided:
-            steps, best = noted_rows(self.memory, experience, BEST)
-            lowest, closeness = self._value_range[0], experience.numbers[steps, CLOSENESS]
-            known = self.memory.value_array[best].astype(np.float64)
-            promises[steps] = lowest + (known - lowest) * closeness
+        if not (self.stitching and experience.decided):
+            return np.full(len(experience.rewards), -math.inf)
+        memory, lowest = self.memory, self._value_range[0]
+        promises: Floats = promised(
+            experience.trace, experience.numbers, memory.written_array, memory.value_array, lowest
+        )
         return promises
 
     def _look_for_goals(self) -> None:
         """Look for goals in the observations; once they are found, paths to them are planned."""
         may = self._looks_for_goals and self._plans_goals and self.album is None
-        if not (may and self._has_found and self.num_timesteps >= self._next_look):
+        if not (may and self.num_timesteps >= self._next_look and self._has_found):
             return
         self._next_look = int(max(self.num_timesteps + 500, 1.25 * self.num_timesteps))
         state = self.embedding.state()
@@ -499,6 +499,8 @@ class CECPlus(MemoryAgent):
     def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
         """Let followed rows know where they led to this time."""
         steps, rows = noted_rows(self.memory, experience, FOLLOWED)
+        if len(rows) == 0:
+            return
         chosen = {name: columns[name][steps] for name in ("next", "reward", "ended")}
         self.memory.set_columns(rows, followed=np.ones((len(rows), 1), np.bool_), **chosen)
 
@@ -533,6 +535,7 @@ class CECPlus(MemoryAgent):
             planning.swept_values(self.memory, self.planning_rule())
             start, rng = self.memory.keys[0], np.random.default_rng(0)
             discovery.lures(self.memory, start, self.planning_rule(), rng)
+            self.memory.set_columns([0], lure=[[0.0]])
             call_goal_kernels(self.memory)
 
     @property

@@ -1,7 +1,7 @@
 """The kernels of `CECPlus`: deciding for all lanes, and the backward pass over an episode."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,28 +55,30 @@ FAR = 64  # rows that are asked when no neighbour knows anything
 FOLLOWED, BEST, SEEN = range(1, 4)
 CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
 
-RULE = np.dtype(
-    [
-        ("n_neighbors", np.int64),
-        ("radius", np.float64),
-        ("temperature", np.float64),
-        ("relative", np.bool_),  # whether the temperature is a share of the best value
-        ("noise_std", np.float64),
-        ("uniform", np.bool_),
-        ("discrete", np.bool_),
-        ("threshold", np.float64),
-        ("worthless", np.float64),  # rows of at most this value are ignored
-        ("knows", np.bool_),  # whether there are others
-        ("lowest", np.float64),
-        ("fading", np.float64),  # at the distance f a value counts exp(-fading * f) times
-        ("best", np.bool_),  # whether the greedy action is the best neighbour's
-        ("hold", np.int64),
-        ("clock", np.int64),
-        ("seeks", np.bool_),  # whether values are lures, which end at a target
-        ("gamma", np.float64),  # discount factor
-    ]
-)
-"""What a decision reads of the settings and of the memory's present state."""
+
+class DecisionRule(NamedTuple):
+    """What a decision reads of the settings and of the memory's present state."""
+
+    n_neighbors: int
+    radius: float
+    temperature: float
+    relative: bool  # whether the temperature is a share of the best value
+    noise_std: float
+    uniform: bool
+    discrete: bool
+    threshold: float
+    worthless: float  # rows of at most this value are ignored
+    knows: bool  # whether there are others
+    lowest: float
+    fading: float  # at the distance f a value counts exp(-fading * f) times
+    best: bool  # whether the greedy action is the best neighbour's
+    hold: int
+    clock: int
+    seeks: bool  # whether values are lures, which end at a target
+    gamma: float  # discount factor
+
+
+RULE = np.dtype(list(DecisionRule.__annotations__.items()))
 
 
 def noted_rows(memory: EpisodicMemory, experience: Experience, column: int) -> tuple[Ints, Ints]:
@@ -90,10 +92,22 @@ def noted_rows(memory: EpisodicMemory, experience: Experience, column: int) -> t
     Returns:
         The steps, and their rows.
     """
-    rows = experience.trace[:, column]
-    # with several environments, another one may have replaced a row since
-    same = (rows >= 0) & (memory.written_array[rows] <= experience.trace[:, SEEN])
-    return np.flatnonzero(same), rows[same]
+    found: tuple[Ints, Ints] = same_rows(experience.trace, column, memory.written_array)
+    return found
+
+
+@compiled()
+def same_rows(trace: Ints, column: int, written: Ints) -> tuple[Ints, Ints]:
+    """The steps that have noted a row that is still the same, and these rows."""
+    steps, rows = np.empty(len(trace), np.int64), np.empty(len(trace), np.int64)
+    count = 0
+    for t in range(len(trace)):
+        row = trace[t, column]
+        # with several environments, another one may have replaced a row since
+        if 0 <= row < len(written) and written[row] <= trace[t, SEEN]:
+            steps[count], rows[count] = t, row
+            count += 1
+    return steps[:count], rows[:count]
 
 
 def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
@@ -378,6 +392,19 @@ def greedy_actions(
 
 
 # ---------------------------------------------------------------- learning
+
+
+@compiled()
+def promised(
+    trace: Ints, numbers: Floats, written: Ints, values: npt.NDArray[np.float32], lowest: float
+) -> Floats:
+    """What the best neighbour of each state is worth there, -inf where there was none."""
+    promises = np.full(len(trace), -np.inf)
+    steps, rows = same_rows(trace, BEST, written)
+    for i in range(len(steps)):
+        known = np.float64(values[rows[i]])
+        promises[steps[i]] = lowest + (known - lowest) * numbers[steps[i], CLOSENESS]
+    return promises
 
 
 @compiled()

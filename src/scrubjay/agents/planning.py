@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.recorder import Experience
-from scrubjay.compiled import compiled
+from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, search
 from scrubjay.memory.tree_arrays import STACK
@@ -82,7 +82,7 @@ def led_to(experience: Experience) -> npt.NDArray[np.float32]:
     keys, last = experience.keys.astype(np.float32, copy=False), experience.last_key
     if last is None:  # unknown in an episode of an older file, and not needed
         return np.vstack([keys[1:], keys[-1:]])
-    return np.vstack([keys[1:], last.astype(np.float32)])
+    return np.concatenate([keys[1:], last[None].astype(np.float32, copy=False)])
 
 
 def transition_columns(
@@ -154,14 +154,32 @@ def link(
     near = np.zeros((len(keys), n_links))
     rows, squared = np.empty(n_links, np.int64), np.empty(n_links, np.float64)
     places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    fill_links(tree, keys, ended, radius, fading, rows, squared, places, bounds, linked, near)
+    return linked, near
+
+
+@compiled(**UNCOUNTED)
+def fill_links(
+    tree: TreeArrays,
+    keys: Values,
+    ended: npt.NDArray[np.bool_],
+    radius: float,
+    fading: float,
+    rows: npt.NDArray[np.int64],
+    squared: Floats,
+    places: npt.NDArray[np.int64],
+    bounds: Floats,
+    linked: npt.NDArray[np.int64],
+    near: Floats,
+) -> None:
+    """The loop of `link`, apart because counting references takes a quarter of its time."""
     for i in range(len(keys)):
         if ended[i]:
             continue
-        found = search(tree, keys[i], n_links, radius, rows, squared, places, bounds)
+        found = search(tree, keys[i], len(rows), radius, rows, squared, places, bounds)
         for j in range(found):
             linked[i, j] = rows[j]
             near[i, j] = np.exp(-fading * np.sqrt(squared[j]))
-    return linked, near
 
 
 @compiled()
