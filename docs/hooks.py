@@ -115,6 +115,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return "".join(parts)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Leave equations out of the index of the search, which would show their TeX code."""
+    return html.replace('class="arithmatex"', 'class="arithmatex" data-search-exclude')
+
+
 def generated(config: MkDocsConfig, uri: str, text: str) -> File:
     return File.generated(config, uri, content=text, inclusion=InclusionLevel.INCLUDED)
 
