@@ -116,8 +116,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Leave equations out of the index of the search, which would show their TeX code."""
-    return html.replace('class="arithmatex"', 'class="arithmatex" data-search-exclude')
+    """Leave displayed equations out of search results, which would show their TeX code."""
+    return html.replace('<div class="arithmatex"', '<div class="arithmatex" data-search-exclude')
 
 
 def generated(config: MkDocsConfig, uri: str, text: str) -> File:
