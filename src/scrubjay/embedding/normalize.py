@@ -131,8 +131,8 @@ class FrozenNormalizer(RunningNormalizer):
 
     Args:
         n_steps: Number of observations.
-        common: Whether all dimensions have one scale, as pixels should: a pixel that is rarely
-            different would otherwise count for many.
+        common: Whether all dimensions have one scale, as pixels should: otherwise a
+            pixel that rarely changes would have too much weight.
 
     Raises:
         ValueError: If `n_steps` is not a whole number of at least 2.

@@ -3,9 +3,9 @@
 Training sees numbered environments ("lanes") that it steps together and resets one by one, each
 with the seed of its next episode. Gymnasium's own vector environments can be reset by a mask in
 every autoreset mode, so that here all three modes give the same episodes: the environment's own,
-unseeded reset (SAME_STEP) is overruled and the dummy step (NEXT_STEP) never happens. Other vector
-environments are taken as their mode says, and know one seed for all their lanes: it is given when
-all begin an episode together. One whose metadata has `seeds_by_lane` gets a list of seeds as well.
+unseeded reset (SAME_STEP) is replaced and the dummy step (NEXT_STEP) does not occur. Other vector
+environments are used according to their mode, and have one seed for all their lanes, which is given
+when all begin an episode together. With `seeds_by_lane` in the metadata they get a list of seeds.
 """
 
 import warnings

@@ -75,7 +75,7 @@ class Evaluator:
             policy: What is evaluated.
             timestep: The number of training steps so far, for the records.
             n_episodes: How many episodes, if not as many as usual.
-            should_stop: Asked before each step.
+            should_stop: Called before each step.
 
         Returns:
             A record of each episode.
