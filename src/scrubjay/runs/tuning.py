@@ -1,6 +1,6 @@
 """Search for settings of a method on a task with Optuna: `scrubjay tune`.
 
-The folder of a study has everything that is needed to go on with it after a crash:
+The folder of a study has everything that is needed to continue it after a crash:
 
 study.json      the configuration, which must stay the same
 study.db        Optuna's storage (SQLite)

@@ -26,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 GYMNASIUM_FIX = "correct what the message says"
 
 N_COMPARED = 50  # steps that are compared between two environments of the same seed
+NO_SUCCESS_KEY = "info has"  # begins what is found if the expected entry is missing
 WHITE = 0.1  # a dimension whose lag-1 autocorrelation is below this is noise
 MIN_STEPS = 200  # steps that are needed to say so
 SPREAD = 1000.0  # how many times larger one dimension may be than another
@@ -313,10 +314,12 @@ def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
     expected = f"{success_key or 'is_success'} in info at an episode's end"
     known = [success for success in played.successes if success is not None]
     if not known:
-        entries = ", ".join(sorted(played.info_keys)) or "no entries"
+        entries = sorted(played.info_keys)
+        other = entries[0] if len(entries) == 1 else "KEY"
         yield Finding(
-            "advice", "success", expected, f"info has {entries}",
-            'return {"is_success": ...} as info, or name another entry by --success-key KEY',
+            "advice", "success", expected, f"{NO_SUCCESS_KEY} {', '.join(entries) or 'no entries'}",
+            f'return {{"{success_key or "is_success"}": ...}} as info, or name another entry with '
+            f"--success-key {other}",
         )  # fmt: skip
         return
     rate = float(np.mean(known))
