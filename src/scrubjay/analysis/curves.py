@@ -212,8 +212,8 @@ def _no_common_step(recorded: Sequence[Array]) -> str:
     if not any(len(steps) for steps in recorded):
         return "no evaluations; set --eval-freq to fewer steps than the run has"
     return (
-        f"no step was evaluated in all of the {len(recorded)} runs; train them with the same "
-        "--eval-freq"
+        f"there is no step at which all {len(recorded)} runs were evaluated; train them with "
+        "the same --eval-freq"
     )
 
 
