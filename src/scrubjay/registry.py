@@ -76,7 +76,7 @@ _SPECS = {
         AgentSpec(
             "cec-plus",
             "scrubjay.agents.cec_plus:CECPlus",
-            summary="CEC that explores further and needs no settings",
+            summary="CEC with better exploration and planning; needs no settings",
         ),
         AgentSpec(
             "cec-stale",

@@ -378,7 +378,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
                 f"{spaces.observation} and {spaces.action}"
             )
         self._is_warm = False  # a vector environment needs more
-        self.memory_changed()  # a method may have asked the environment that was there before
+        self.memory_changed()  # a method may have used the former environment
 
     def get_env(self) -> Any:
         """The training environment as a `VecEnv`, as in Stable-Baselines3; see also `env`.

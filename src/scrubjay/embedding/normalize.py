@@ -170,7 +170,7 @@ class FrozenNormalizer(RunningNormalizer):
         self._frozen = True
 
     def ignore(self, dimensions: npt.NDArray[np.bool_]) -> None:
-        """Let dimensions count for nothing from now on: their keys are 0.
+        """Ignore dimensions from now on: their entries of keys are 0.
 
         Args:
             dimensions: Which of them, a mask.

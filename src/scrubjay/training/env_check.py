@@ -34,7 +34,7 @@ LARGEST_REWARD = 1e4
 ROUNDING = 1e-8  # changes of a number of size 1 that are rounding errors
 DENSE = 0.5  # share of steps with a reward of their own from which on rewards are not sparse
 IMAGE_SIDE = 8  # pixels of the smallest image; smaller arrays are tables of numbers
-WIDE = 1e6  # width of a dimension of actions from which on it is no limit at all
+WIDE = 1e6  # bounds of actions that are farther apart do not count as bounds
 
 
 @dataclass(frozen=True)

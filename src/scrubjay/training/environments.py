@@ -69,7 +69,7 @@ class VectorEnvironment:
     batched = True
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        self.env: Any = env  # its own types know no list of seeds
+        self.env: Any = env  # its type hints do not allow a list of seeds
         self.step = env.step
         self.n_environments = env.num_envs
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
