@@ -11,11 +11,11 @@ from typing import Any
 
 import gymnasium
 from stable_baselines3 import SAC as Model  # noqa: N811
-from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from scrubjay.deep.base import DeepAgent, policy_for
 from scrubjay.deep.episodes import NumberedEpisodes
+from scrubjay.deep.hindsight import HindsightBuffer
 from scrubjay.deep.hyperparameters import (
     BatchSize,
     BufferSize,
@@ -82,7 +82,7 @@ class SAC(DeepAgent):
                 raise ValueError(
                     f"hindsight requires observations with goals, got {env.observation_space}"
                 )
-            settings["replay_buffer_class"] = HerReplayBuffer
+            settings["replay_buffer_class"] = HindsightBuffer
             settings["replay_buffer_kwargs"] = {
                 "n_sampled_goal": 4,
                 "goal_selection_strategy": "future",
