@@ -344,7 +344,7 @@ TABLE = {
         select=("observation", "desired_goal"),
     ),
 }  # fmt: skip
-# What the paper calls them, where that is another name.
+# The names in the paper, if they differ.
 PAPER_NAMES = {
     "MountainCarContinuous": "SparseMountainCar",
     "Point4Rooms-v1": "Point4RoomsOneGoal",
@@ -352,7 +352,7 @@ PAPER_NAMES = {
     "Safexp-CarGoal": "SafexpCarGoal",
     "FetchReach": "SparseFetchReach",
 }
-# For a task that the paper does not have: its commonest settings.
+# For a task that is not in the paper: its most common settings.
 OTHER_TASKS = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
 
 

@@ -232,14 +232,14 @@ class CECPlus(MemoryAgent):
 
     @property
     def radius(self) -> float:
-        """How far a neighbour may be; 0 while the threshold is not known yet."""
+        """The largest distance of a neighbour; 0 until the threshold is known."""
         factor = self.radius_factor * (1.0 if self._map is None else WIDER)
-        # another category says nothing about this one
+        # rows of another category are not neighbours
         return float(min(factor, self.flattener.reach) * self.memory.distance_threshold)
 
     @property
     def can_decide(self) -> bool:
-        """Keys are not enough: the threshold may have to be measured first."""
+        """Whether keys and threshold are known; the threshold may be measured after the keys."""
         return self.embedding.ready and self.memory.distance_threshold > 0
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
@@ -259,12 +259,12 @@ class CECPlus(MemoryAgent):
 
     @property
     def _plans_goals(self) -> bool:
-        """Whether goals would be planned for: where keys are observations."""
+        """Whether goals can be planned for: only if keys are whole observations."""
         is_default = type(self.embedding) is FrozenNormalizer
         return self.goal_planning and 0 < self.gamma < 1 and is_default
 
     def _transition_columns(self) -> dict[str, Any]:
-        """Where rows led to, if anything is made of it."""
+        """The columns for next states, if any setting needs them."""
         if self._map is not None:
             columns = {"links": ((LINKS,), np.int32), "moved": len(self._map.goals.desired)}
             return planning.columns(self.embedding.key_dim) | columns
@@ -288,7 +288,7 @@ class CECPlus(MemoryAgent):
     def _with_values(
         self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Floats = NO_AIM
     ) -> tuple[Any, ...]:
-        """What a decision reads, with (1, n) values of the rows or (L, n), those of each lane."""
+        """The arguments of a decision; values are (1, n), or (L, n) with a row for each lane."""
         tree, columns = self.memory.tree.arrays, self.memory.column_arrays
         actions = columns["action"]
         # without an aim they are not read; actions have the type that the kernel is compiled for
@@ -296,7 +296,7 @@ class CECPlus(MemoryAgent):
         return *tree, values, actions, self._mask, *steps, aims, rules
 
     def _seek(self, lure: npt.NDArray[np.float32]) -> None:
-        """Follow lures in place of values, if there are any."""
+        """Follow temporary values instead of the stored ones, if there are any."""
         self.seeks = bool(lure.any())
         if self.seeks:
             rules = planned(self._rules.copy(), len(self.memory))
@@ -345,7 +345,7 @@ class CECPlus(MemoryAgent):
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         epsilon, given = self.epsilon(self.num_timesteps), self._arguments
         if self._map is not None:
-            if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
+            if lanes.state[0, NUMBER] < 0:  # not part of an episode: each key has its own plan
                 return self._decide_apart(self._map, lanes, keys, epsilon)
             fading = float(self._rules["fading"][0])
             found = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
@@ -356,13 +356,13 @@ class CECPlus(MemoryAgent):
         return self._kernel(*given)  # type: ignore[no-any-return]
 
     def _draws(self, lane: int) -> np.random.Generator:
-        """What decides the target of a plan, where there is none."""
+        """The random numbers that choose the target of a plan if no row achieves the goal."""
         return generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
 
     def _plan_of(
         self, known: GoalMap, key: Floats
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any], Floats]:
-        """What `_with_values` takes for one key: (1, n) values for its goal, rule and aim."""
+        """The arguments of `_with_values` for one key: (1, n) values for its goal, rule and aim."""
         goals, aims = known.aims(key[None], np.zeros(1))
         fading = float(self._rules["fading"][0])
         plan = known.known_plan(self.memory, goals[0], self.gamma, fading)
@@ -405,14 +405,14 @@ class CECPlus(MemoryAgent):
             self._intrinsic = intrinsic_dimensions(np.concatenate(keys))
 
     def _useless(self, episodes: list[Experience]) -> npt.NDArray[np.bool_]:
-        """The dimensions of keys that are noise; those of goals never are."""
+        """The dimensions of keys that are noise; those of goals are never included."""
         found = noise_dimensions([(with_last(each), each.actions) for each in episodes])
         if self._map is not None:
             found[[*self._map.goals.desired, *self._map.goals.achieved]] = False
         return found
 
     def _measured(self, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Keys that may be older than the choice of dimensions, as they are since then."""
+        """Set the ignored dimensions to 0 in keys that may be older than their choice."""
         normalizer = last_normalizer(self.embedding)
         if normalizer is None or not normalizer.ignored.any():
             return keys
@@ -465,7 +465,7 @@ class CECPlus(MemoryAgent):
             self._use_goals(*found)
 
     def _use_goals(self, goals: Goals, radius: float) -> None:
-        """Store what is known as the rows of a memory without goals."""
+        """Move all rows to a new memory whose keys do not contain the goal."""
         old, self._map, self._next_plan = self.memory, GoalMap(goals, radius), 0
         self.memories = self.make_memories()
         self.memory.distance_threshold = old.distance_threshold
@@ -475,12 +475,12 @@ class CECPlus(MemoryAgent):
         self._link()
 
     def hand_out(self, environment: int) -> Order:
-        # collectors have a copy of the memory of now, which must not become another one
+        # collectors have a copy of the current memory, which must not be replaced
         self._looks_for_goals = False
         return super().hand_out(environment)
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
-        """Every step is a row, whatever its goal; what they are worth depends on the goal."""
+        """Store every step as a row, whatever its goal; values depend on the goal of a plan."""
         known.set_env(self.env)
         known.observe(with_last(experience), experience.rewards)
         returns = self.plain_returns(experience.rewards, experience.terminated)
@@ -490,14 +490,14 @@ class CECPlus(MemoryAgent):
         return learned
 
     def _link(self) -> None:
-        """Look for the rows around where each row led to, when the steps have grown enough."""
+        """Link each row to the rows near its next key, when there are enough new steps."""
         if self.num_timesteps >= self._next_plan:
             grown = self.num_timesteps * (1 + (self.planning or 0.25))
             self._next_plan = int(max(self.num_timesteps + 500, grown))
             link_rows(self.memory, self._mask, self.radius)
 
     def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
-        """Let followed rows know where they led to this time."""
+        """Store in followed rows which state they led to this time."""
         steps, rows = noted_rows(self.memory, experience, FOLLOWED)
         if len(rows) == 0:
             return
@@ -505,17 +505,17 @@ class CECPlus(MemoryAgent):
         self.memory.set_columns(rows, followed=np.ones((len(rows), 1), np.bool_), **chosen)
 
     def planning_rule(self) -> planning.Rule:
-        """How the values of rows follow from each other at present.
+        """The rule for planning with the current settings.
 
         Returns:
-            The rule with which values are swept.
+            How values are propagated.
         """
         rule = self._make_rule()[0]
         radius = float(rule["radius"]) * HERE
         return planning.Rule(self.gamma, radius, float(rule["fading"]), float(rule["lowest"]))
 
     def _plan(self, start: npt.NDArray[np.float32]) -> None:
-        """Sweep the values when the steps have grown enough; look for a target before success."""
+        """Propagate values when there are enough new steps; before success, choose a target."""
         memory, now = self.memory, self.num_timesteps
         if now < self._next_plan or self.gamma == 1:
             return
@@ -558,7 +558,7 @@ class CECPlus(MemoryAgent):
         return super().plain_returns(self._extended(rewards, terminated), terminated)
 
     def _extended(self, rewards: Floats, terminated: bool) -> Floats:
-        """The rewards, the last one with what would have come after a time-out."""
+        """The rewards; after a time-out, the last one includes the assumed later rewards."""
         if terminated or self.timeouts == "end":
             return rewards
         extended = rewards.copy()

@@ -1,8 +1,8 @@
 """Hindsight experience replay on tasks whose episodes end with success.
 
 Stable-Baselines3's buffer computes the reward of a relabelled step, but keeps the `done` of the
-recorded one. Where reaching the goal ends an episode, a relabelled success would then look like a
-success that goes on for ever, worth up to 1 / (1 - gamma) instead of 1.
+recorded one. If reaching the goal ends an episode, a relabelled success would then have the value of a
+success that continues forever, up to 1 / (1 - gamma) instead of 1.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from stable_baselines3 import HerReplayBuffer
 class HindsightBuffer(HerReplayBuffer):
     """Stable-Baselines3's buffer; a relabelled step ends if its environment would have ended it.
 
-    The environment is asked by `compute_terminated(achieved_goal, desired_goal, info)`, as in
-    gymnasium-robotics, for one pair of goals at a time. Without it, `done` is as recorded.
+    This is determined by `compute_terminated(achieved_goal, desired_goal, info)` of the environment,
+    as in gymnasium-robotics, for one pair of goals at a time. Without it, `done` is as recorded.
     """
 
     def _get_virtual_samples(self, *args: Any, **kwargs: Any) -> Any:

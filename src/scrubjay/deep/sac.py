@@ -36,7 +36,7 @@ class SAC(DeepAgent):
         batch_size: transitions of a gradient step
         learning_rate: learning rate of all networks
         gamma: discount factor
-        tau: how far the target networks follow in a gradient step
+        tau: part of the difference by which target networks change in a gradient step
         buffer_size: transitions that the replay buffer holds
         learning_starts: steps before the first gradient step
         ent_coef: entropy coefficient: a number, auto, or auto_0.01 to start it small
@@ -117,7 +117,7 @@ AUTHORS = {
     "SafexpCarGoal": (32, 1e-2),
     "SparseFetchReach": (32, 1e-3),
     "SparseMountainCar": (16, 1e-2),
-    # ours: the authors ran no SAC here; taken from their neighbours
+    # chosen by scrubjay, as for similar tasks: the authors did not run SAC on these
     "GrowingTree": (32, 1e-3),
     "Point4RoomsOneGoal": (32, 1e-3),
 }
@@ -141,8 +141,8 @@ def preset(task: str, name: str = "paper") -> dict[str, Any]:
     known = task.removeprefix("scrubjay/").removeprefix("Noisy").removesuffix("-v0")
     if known not in AUTHORS:
         raise ValueError(
-            f"the authors ran no SAC on {task}: use the preset defaults, or one of the tasks "
-            f"{', '.join(AUTHORS)}"
+            f"expected a task with settings in the preset paper ({', '.join(AUTHORS)}), "
+            f"got {task}; use the preset defaults"
         )
     batch_size, learning_rate = AUTHORS[known]
     return {"batch_size": batch_size, "learning_rate": learning_rate}

@@ -137,8 +137,8 @@ class FrozenNormalizer(RunningNormalizer):
 
     Args:
         n_steps: Number of observations.
-        common: Whether all dimensions have one scale, as pixels should: a pixel that is rarely
-            different would otherwise count for many.
+        common: Whether all dimensions have one scale, as pixels should: otherwise a
+            pixel that rarely changes would have too much weight.
 
     Raises:
         ValueError: If `n_steps` is not a whole number of at least 2.
@@ -177,7 +177,7 @@ class FrozenNormalizer(RunningNormalizer):
         self._frozen = True
 
     def ignore(self, dimensions: npt.NDArray[np.bool_]) -> None:
-        """Let dimensions count for nothing from now on: their keys are 0.
+        """Ignore dimensions from now on: their entries of keys are 0.
 
         Args:
             dimensions: Which of them, a mask.

@@ -162,7 +162,7 @@ def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[Row]:
 
 
 def _advantage(full: list[Array], other: list[Array]) -> Row:
-    """How likely a run of the full variant is better than one without the part."""
+    """The probability that a run of the full variant is better than one without the part."""
     chance = float(probability_of_improvement(full, other)[0])
     found = probability_of_improvement_interval(full, other, np.random.default_rng(0))
     return {

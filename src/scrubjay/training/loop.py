@@ -220,7 +220,7 @@ def train(
         verbose: 1 prints a table of the progress.
         tensorboard_log: Folder for TensorBoard's files.
         run_folder: A path for a new run, or an opened `RunFolder`.
-        eval_env: An environment of its own for evaluation, or an id.
+        eval_env: A separate environment for evaluation, or an id.
         eval_freq: Steps between evaluations, 0: never.
         n_eval_episodes: Episodes of an evaluation.
         log_freq: Steps between the rows of the run folder.
