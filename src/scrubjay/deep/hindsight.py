@@ -1,8 +1,8 @@
 """Hindsight experience replay on tasks whose episodes end with success.
 
 Stable-Baselines3's buffer computes the reward of a relabelled step, but keeps the `done` of the
-recorded one. If reaching the goal ends an episode, a relabelled success would then have the value of a
-success that continues forever, up to 1 / (1 - gamma) instead of 1.
+recorded one. If reaching the goal ends an episode, a relabelled success would then have the value
+of a success that continues forever, up to 1 / (1 - gamma) instead of 1.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from stable_baselines3 import HerReplayBuffer
 class HindsightBuffer(HerReplayBuffer):
     """Stable-Baselines3's buffer; a relabelled step ends if its environment would have ended it.
 
-    This is determined by `compute_terminated(achieved_goal, desired_goal, info)` of the environment,
+    This is determined by the environment's `compute_terminated(achieved_goal, desired_goal, info)`,
     as in gymnasium-robotics, for one pair of goals at a time. Without it, `done` is as recorded.
     """
 
