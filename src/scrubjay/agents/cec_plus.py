@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents import discovery, planning
-from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
+from scrubjay.agents.base import EnvLike, Folder
 from scrubjay.agents.cec_plus_kernels import (
     ALWAYS,
     BEST,
@@ -55,7 +55,7 @@ from scrubjay.agents.cec_plus_kernels import (
     weigh,
     weigh_for_goal,
 )
-from scrubjay.agents.explanation import Explanation, explain_best, nearest_rows
+from scrubjay.agents.explanation import Explanation, explain_best
 from scrubjay.agents.goals import (
     LINKS,
     WIDER,
@@ -68,15 +68,7 @@ from scrubjay.agents.goals import (
     link_rows,
     write_ways,
 )
-from scrubjay.agents.lookahead import (
-    IN_TURN,
-    MOSTLY,
-    Lookahead,
-    call_lookahead_kernels,
-    can_look_ahead,
-    look_ahead,
-    look_ahead_in_lanes,
-)
+from scrubjay.agents.lookahead import LookaheadAgent
 from scrubjay.agents.metric import (
     default_keys,
     intrinsic_dimensions,
@@ -87,7 +79,6 @@ from scrubjay.agents.metric import (
 )
 from scrubjay.agents.planning import led_to, transition_columns, with_last
 from scrubjay.agents.recorder import (
-    BLOCK,
     CHOICE,
     DISTANCE,
     NUMBER,
@@ -97,7 +88,6 @@ from scrubjay.agents.recorder import (
     Lanes,
     Learned,
     Notes,
-    empty_lanes,
 )
 from scrubjay.agents.returns import check_returns, timeout_value
 from scrubjay.agents.sampling import duration, room_for
@@ -115,7 +105,7 @@ SEEK_AFTER = 5_000  # steps without success before episodes travel to rarely vis
 NO_AIM = np.zeros((1, 1))  # where there are no goals
 
 
-class CECPlus(MemoryAgent):
+class CECPlus(LookaheadAgent):
     """The default method: `CEC` with better exploration and planning, without settings to tune.
 
     Keys are the observations, divided by their spread in the first 1,000 steps; images are first
@@ -162,9 +152,6 @@ class CECPlus(MemoryAgent):
     _intrinsic: float | None = None  # dimensions of the keys of images
     _map: GoalMap | None = None
     _looks_for_goals = True
-    _ahead: Lookahead | None = None
-    _ahead_arguments: tuple[Any, ...] | None = None
-    _turn = IN_TURN  # which episodes are played with lookahead
 
     def __init__(
         self,
@@ -203,8 +190,6 @@ class CECPlus(MemoryAgent):
             raise ValueError("stitching requires gamma < 1, got gamma=1; set stitching=False")
         self._scale_check = ScaleCheck()
         self._next_plan = self._next_look = 0
-        if self.lookahead and can_look_ahead(self.codec, self.embedding.key_dim):
-            self._ahead = Lookahead(self.codec)
         found = periodic_dimensions(self.embedding)
         if tuple(self.periodic) not in ((), found):
             raise ValueError(
@@ -302,17 +287,9 @@ class CECPlus(MemoryAgent):
             self._map.set_env(self.env)
             planned(self._rules, len(memory))
         self._arguments = self._with_values(memory.value_array[None], self._rules)
-        self._ahead_arguments = self._with_steps()
+        self.prepare_lookahead()
         if self._map is None and self.discovery and not self._rules["knows"][0]:
             self._seek(memory.column_arrays["lure"][:, 0])
-
-    def _with_steps(self) -> tuple[Any, ...] | None:
-        """What lookahead reads, once it has evaluated the steps of a task with dense rewards."""
-        ahead, steps = self._ahead, self.memories.get("steps")
-        if ahead is None or steps is None or not (ahead.is_dense and ahead.next_fit):
-            return None
-        self._turn = ahead.turn
-        return ahead.arguments(steps, self.gamma)
 
     def _with_values(
         self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Floats = NO_AIM
@@ -382,11 +359,7 @@ class CECPlus(MemoryAgent):
         given = *given, self.codec.bounds, *lanes, keys, epsilon
         if self._kernel is None:
             self._kernel = without_dispatch(select_actions, *given)
-        bad = int(self._kernel(*given))
-        if bad < 0 and self._ahead_arguments is not None:
-            own = lanes.keys, lanes.actions, lanes.trace, lanes.state
-            look_ahead_in_lanes(*self._ahead_arguments, self._turn, FOLLOWED, *own)
-        return bad
+        return self.look_ahead_in(lanes, self._kernel(*given))
 
     def _draws(self, lane: int) -> np.random.Generator:
         """What decides the target of a plan, where there is none."""
@@ -423,9 +396,7 @@ class CECPlus(MemoryAgent):
             if bad >= 0:
                 key = keys[part][bad]
                 raise ValueError(f"expected a finite observation, got one whose key is {key}")
-        if self._ahead_arguments is not None and self._turn == MOSTLY:
-            look_ahead(*self._ahead_arguments, np.asarray(keys, np.float64), found)
-        return found
+        return self.look_ahead_from(keys, found)
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -475,24 +446,9 @@ class CECPlus(MemoryAgent):
         chosen: dict[str, Any] = {name: columns[name][::-1] for name in memory.column_arrays}
         _, outcomes = memory.write_many(experience.keys[::-1], returns[::-1], **chosen)
         self._plan(experience.keys[0])
-        self._learn_ahead(experience)
+        self.learn_lookahead(experience)
         self._look_for_goals()
         return Learned(outcomes)
-
-    def _learn_ahead(self, experience: Experience) -> None:
-        """Let lookahead learn, where most steps are rewarded."""
-        ahead = self._ahead
-        if ahead is None or experience.last_key is None:
-            return
-        ahead.count(experience, experience.trace[:, FOLLOWED])
-        if ahead.is_dense:
-            if "steps" not in self.memories:
-                self._make_steps(ahead)
-            returns = self.plain_returns(experience.rewards, experience.terminated)
-            ahead.learn(self.memories["steps"], experience, returns, self.gamma, self.num_timesteps)
-
-    def _make_steps(self, ahead: Lookahead) -> None:
-        self.memories["steps"] = ahead.make_memory(self.embedding.key_dim, self.capacity)
 
     def _promises(self, experience: Experience) -> Floats:
         """The discounted value of each state's best neighbour, -inf if it had none."""
@@ -518,7 +474,6 @@ class CECPlus(MemoryAgent):
     def _use_goals(self, goals: Goals, radius: float) -> None:
         """Store what is known as the rows of a memory without goals."""
         old, self._map, self._next_plan = self.memory, GoalMap(goals, radius), 0
-        self._ahead = None
         self.memories = self.make_memories()
         self.memory.distance_threshold = old.distance_threshold
         self._map.set_scale(self.embedding.state())
@@ -529,7 +484,6 @@ class CECPlus(MemoryAgent):
     def hand_out(self, environment: int) -> Order:
         # collectors have a copy of the memory of now, which must not become another one
         self._looks_for_goals = False
-        self._ahead = self._ahead_arguments = None  # they would not know what it has measured
         return super().hand_out(environment)
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
@@ -582,14 +536,12 @@ class CECPlus(MemoryAgent):
             memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
 
     def call_rare_kernels(self) -> None:
+        super().call_rare_kernels()
         if self._transition_columns() and self.gamma < 1:
             planning.swept_values(self.memory, self.planning_rule())
             start, rng = self.memory.keys[0], np.random.default_rng(0)
             discovery.lures(self.memory, start, self.planning_rule(), rng)
             call_goal_kernels(self.memory)
-        if self._ahead is not None:
-            lanes = empty_lanes(self, 1, BLOCK)
-            call_lookahead_kernels(self._ahead, lanes, self.memory.keys[:1].repeat(2, axis=0))
 
     @property
     def _value_range(self) -> tuple[float, float]:
@@ -635,7 +587,6 @@ class CECPlus(MemoryAgent):
             "next_look": self._next_look,
             "intrinsic_dimensions": self._intrinsic,
             "goals": None if self._map is None else self._map.state(),
-            "lookahead": None if self._ahead is None else self._ahead.state(),
         }
 
     def restore_counters(self, counters: Mapping[str, Any]) -> None:
@@ -648,11 +599,6 @@ class CECPlus(MemoryAgent):
         if self._plans_goals and (goals := counters.get("goals")):
             self._map = GoalMap.from_state(goals)
             self.memories = self.make_memories()
-            self._ahead = None
-        if self._ahead is not None and (state := counters.get("lookahead")):
-            self._ahead.restore(state)
-            if self._ahead.scale is not None:
-                self._make_steps(self._ahead)
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         rate = {"rollout/exploration_rate": self.epsilon(self.num_timesteps)}
@@ -664,9 +610,8 @@ class CECPlus(MemoryAgent):
         return config
 
     def explain_key(self, key: Floats) -> Explanation:
-        if self._ahead_arguments is not None and self._turn == MOSTLY:
-            action = self.greedy_actions(np.asarray(key, np.float64)[None])[0]
-            return Explanation(key, action, nearest_rows({"memory": self.memory}, key), -1)
+        if (looked := self.explain_lookahead(key)) is not None:
+            return looked
         values, weighed = self.memory.value_array, weigh
         if self._map is not None:
             plans, _, aims = self._plan_of(self._map, np.asarray(key, np.float64))

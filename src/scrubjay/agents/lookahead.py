@@ -19,8 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents.actions import ActionCodec, Stored
+from scrubjay.agents.base import EnvLike, MemoryAgent
+from scrubjay.agents.cec_plus_kernels import FOLLOWED
+from scrubjay.agents.explanation import Explanation, nearest_rows
 from scrubjay.agents.planning import led_to
 from scrubjay.agents.recorder import (
+    BLOCK,
     CHOICE,
     DECIDES,
     NUMBER,
@@ -29,12 +33,14 @@ from scrubjay.agents.recorder import (
     Experience,
     Floats,
     Lanes,
+    empty_lanes,
 )
 from scrubjay.agents.sampling import copy_action
 from scrubjay.compiled import compiled
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, search
 from scrubjay.memory.tree_arrays import STACK
+from scrubjay.training.collector import Order
 
 Ints = npt.NDArray[np.int64]
 Records = npt.NDArray[np.int32]
@@ -193,6 +199,117 @@ class Lookahead:
         self.returns = today, ahead
         self.scale = None if state["scale"] is None else np.array(state["scale"], np.float64)
         self.next_fit = int(state["next_fit"])
+
+
+class LookaheadAgent(MemoryAgent):
+    """What lookahead adds to a method whose memory is not changed by it.
+
+    The settings `lookahead` and `capacity` belong to the method, which calls these functions where
+    it decides and learns.
+    """
+
+    _ahead: Lookahead | None = None
+    _ahead_arguments: tuple[Any, ...] | None = None
+    _turn = IN_TURN
+    _has_collectors = False
+
+    def __init__(self, env: EnvLike, settings: Mapping[str, Any]) -> None:
+        super().__init__(env, settings)
+        if self.lookahead and can_look_ahead(self.codec, self.embedding.key_dim):
+            self._ahead = Lookahead(self.codec)
+
+    def _make_steps(self, ahead: Lookahead) -> None:
+        self.memories["steps"] = ahead.make_memory(self.embedding.key_dim, self.capacity)
+
+    def prepare_lookahead(self) -> None:
+        """Note what a decision needs, once the steps of a task with dense rewards are evaluated."""
+        ahead, steps = self._ahead, self.memories.get("steps")
+        self._ahead_arguments = None
+        if ahead is None or steps is None or self._has_collectors:
+            return
+        if ahead.is_dense and ahead.next_fit:
+            self._turn = ahead.turn
+            self._ahead_arguments = ahead.arguments(steps, self.gamma)
+
+    def look_ahead_in(self, lanes: Lanes, bad: int) -> int:
+        """Replace actions of the memory, unless a lane had a bad key.
+
+        Args:
+            lanes: The lanes, which are decided.
+            bad: The result of that decision.
+
+        Returns:
+            The same result.
+        """
+        if bad < 0 and self._ahead_arguments is not None:
+            own = lanes.keys, lanes.actions, lanes.trace, lanes.state
+            look_ahead_in_lanes(*self._ahead_arguments, self._turn, FOLLOWED, *own)
+        return bad
+
+    def look_ahead_from(self, keys: Floats, found: Stored) -> Stored:
+        """Replace greedy actions, if lookahead has the higher returns.
+
+        Args:
+            keys: (n, D): the keys.
+            found: (n, A): their actions.
+
+        Returns:
+            The actions.
+        """
+        if self._ahead_arguments is not None and self._turn == MOSTLY:
+            look_ahead(*self._ahead_arguments, np.asarray(keys, np.float64), found)
+        return found
+
+    def explain_lookahead(self, key: Floats) -> Explanation | None:
+        """The nearest rows and the greedy action, where it is lookahead's.
+
+        Args:
+            key: (D,): the key.
+        """
+        if self._ahead_arguments is None or self._turn != MOSTLY:
+            return None
+        action = self.greedy_actions(np.asarray(key, np.float64)[None])[0]
+        return Explanation(key, action, nearest_rows({"memory": self.memory}, key), -1)
+
+    def learn_lookahead(self, experience: Experience) -> None:
+        """Let lookahead learn from an episode, where most steps are rewarded.
+
+        Args:
+            experience: The episode.
+        """
+        ahead = self._ahead
+        if ahead is None or self._has_collectors or experience.last_key is None:
+            return
+        ahead.count(experience, experience.trace[:, FOLLOWED])
+        if ahead.is_dense:
+            if "steps" not in self.memories:
+                self._make_steps(ahead)
+            returns = self.plain_returns(experience.rewards, experience.terminated)
+            steps, now = self.memories["steps"], self.num_timesteps
+            ahead.learn(steps, experience, returns, self.gamma, now)
+
+    def hand_out(self, environment: int) -> Order:
+        # collectors decide without it, because they do not know what it has measured
+        self._has_collectors, self._ahead_arguments = True, None
+        return super().hand_out(environment)
+
+    def counters(self) -> dict[str, Any]:
+        ahead = self._ahead
+        kept = ahead is not None and (ahead.scale is None or "steps" in self.memories)
+        return {**super().counters(), "lookahead": ahead.state() if ahead and kept else None}
+
+    def restore_counters(self, counters: Mapping[str, Any]) -> None:
+        super().restore_counters(counters)
+        if self._ahead is not None and (state := counters.get("lookahead")):
+            self._ahead.restore(state)
+            if self._ahead.scale is not None:
+                self._make_steps(self._ahead)
+
+    def call_rare_kernels(self) -> None:
+        super().call_rare_kernels()
+        if self._ahead is not None:
+            keys = self.memory.keys[:1].repeat(2, axis=0)
+            call_lookahead_kernels(self._ahead, empty_lanes(self, 1, BLOCK), keys)
 
 
 def call_lookahead_kernels(known: Lookahead, lanes: Lanes, keys: Singles) -> None:
