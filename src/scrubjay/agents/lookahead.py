@@ -83,7 +83,15 @@ class Lookahead:
         self.next_fit = 0
 
     def make_memory(self, key_dim: int, capacity: int) -> EpisodicMemory:
-        """The memory of all steps: a row for each state, terminal ones too, which are worth 0."""
+        """The memory of all steps: a row for each state, terminal ones too, which are worth 0.
+
+        Args:
+            key_dim: Dimensions of a key.
+            capacity: Rows, at most.
+
+        Returns:
+            The memory.
+        """
         if self.scale is None:
             self.scale = np.ones(key_dim)
         return EpisodicMemory(
@@ -152,7 +160,7 @@ class Lookahead:
             rewards, returns, ended = (np.append(a, 0) for a in (rewards, returns, ended))
             ended[-1] = True
         memory.write_many(
-            keys * self.scale, returns, move=moves, next=nexts * self.scale,
+            (keys * self.scale).astype(np.float32), returns, move=moves, next=(nexts * self.scale).astype(np.float32),
             reward=rewards[:, None], ended=ended[:, None].astype(np.bool_),
         )  # fmt: skip
         if now >= self.next_fit:
@@ -166,8 +174,9 @@ class Lookahead:
         factor = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 1.0)
         if np.abs(np.log(factor)).max() > SAME:
             self.scale = self.scale * factor
-            nexts = memory.columns["next"] * factor
-            memory.set_columns(memory.rekey(memory.keys * factor), next=nexts)
+            nexts = (memory.columns["next"] * factor).astype(np.float32)
+            rows = memory.rekey((memory.keys * factor).astype(np.float32))
+            memory.set_columns(rows, next=nexts)
 
     def arguments(self, memory: EpisodicMemory, gamma: float) -> tuple[Any, ...]:
         """What the kernels take before the keys.
@@ -175,6 +184,9 @@ class Lookahead:
         Args:
             memory: The memory of all steps.
             gamma: Discount factor.
+
+        Returns:
+            The arguments.
         """
         columns = memory.column_arrays
         return (
@@ -183,7 +195,11 @@ class Lookahead:
         )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """What a file contains."""
+        """What a file contains.
+
+        Returns:
+            The counters by name.
+        """
         return {
             "n_steps": self.n_steps,
             "n_rewarded": self.n_rewarded,
@@ -193,7 +209,11 @@ class Lookahead:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what a file contains."""
+        """Take over what a file contains.
+
+        Args:
+            state: The counters by name.
+        """
         self.n_steps, self.n_rewarded = int(state["n_steps"]), int(state["n_rewarded"])
         today, ahead = ([float(r) for r in each] for each in state["returns"])
         self.returns = today, ahead
@@ -265,6 +285,9 @@ class LookaheadAgent(MemoryAgent):
 
         Args:
             key: (D,): the key.
+
+        Returns:
+            The explanation, or None if the greedy action is not lookahead's.
         """
         if self._ahead_arguments is None or self._turn != MOSTLY:
             return None
