@@ -160,7 +160,8 @@ class Lookahead:
             rewards, returns, ended = (np.append(a, 0) for a in (rewards, returns, ended))
             ended[-1] = True
         memory.write_many(
-            (keys * self.scale).astype(np.float32), returns, move=moves, next=(nexts * self.scale).astype(np.float32),
+            (keys * self.scale).astype(np.float32), returns,
+            move=moves, next=(nexts * self.scale).astype(np.float32),
             reward=rewards[:, None], ended=ended[:, None].astype(np.bool_),
         )  # fmt: skip
         if now >= self.next_fit:
