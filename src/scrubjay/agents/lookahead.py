@@ -9,7 +9,7 @@ learning for control: Atkeson, Moore and Schaal, 1997). docs/plus.md has the for
 
 It is used only if most steps are rewarded. Both rules then play episodes in turn until each has
 played ten. After that, lookahead plays three of four, and is the greedy rule, while its recent
-episodes have the higher return by more than a standard error; otherwise it plays one of four.
+episodes have the higher mean return; otherwise it plays one of four.
 """
 
 from collections.abc import Mapping
@@ -117,9 +117,8 @@ class Lookahead:
         """Which episodes are played with lookahead at present."""
         if min(map(len, self.returns)) < TRIALS:
             return IN_TURN
-        today, ahead = (np.array(each) for each in self.returns)
-        error = np.sqrt(today.var() / len(today) + ahead.var() / len(ahead))
-        return MOSTLY if ahead.mean() - today.mean() > error else RARE
+        today, ahead = (sum(each) / len(each) for each in self.returns)
+        return MOSTLY if ahead > today else RARE
 
     def count(self, experience: Experience, followed: Ints) -> None:
         """Count rewarded steps, and the return for the rule that has played the episode.
