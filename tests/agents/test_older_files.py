@@ -105,7 +105,10 @@ def test_other_methods_are_left_as_they_are():
     config = {**NEUTRAL, "gamma": 0.9}
     for name in ("cec-plus", "sac", "something-else"):
         assert upgraded(name, config) == (name, config)
-    later = {"measure_keys": False, "planning": 0.0, "discovery": False, "goal_planning": False}
+    later = {
+        "measure_keys": False, "planning": 0.0, "discovery": False, "goal_planning": False,
+        "lookahead": False,
+    }  # fmt: skip
     assert later | {
         "epsilon_spread": 1.0, "hold": 1, "skip_worthless": False, "detour_cost": None,
         "stitching": False, "temperature_unit": "return", "timeouts": "end",

@@ -22,6 +22,8 @@ setting, listed here with the value that switches it off:
   stored transitions, including those of episodes with other goals.
 - `planning` (0): values are propagated along the stored transitions each time the number of steps
   has grown by this fraction.
+- `lookahead` (False): if most steps are rewarded, actions are also compared by the predicted next
+  state and its average value; the rule with the higher returns plays most episodes.
 - `discovery` (False): until the first success, most episodes first travel to a rarely visited
   state.
 
@@ -36,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrubjay.agents import discovery, planning
-from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
+from scrubjay.agents.base import EnvLike, Folder
 from scrubjay.agents.cec_plus_kernels import (
     ALWAYS,
     FAR,
@@ -66,6 +68,7 @@ from scrubjay.agents.goals import (
     link_rows,
     write_ways,
 )
+from scrubjay.agents.lookahead import LookaheadAgent
 from scrubjay.agents.metric import (
     default_keys,
     intrinsic_dimensions,
@@ -102,7 +105,7 @@ SEEK_AFTER = 5_000  # steps without success before episodes travel to rarely vis
 NO_AIM = np.zeros((1, 1))  # where there are no goals
 
 
-class CECPlus(MemoryAgent):
+class CECPlus(LookaheadAgent):
     """The default method: `CEC` with better exploration and planning, without settings to tune.
 
     Keys are the observations, divided by their spread in the first 1,000 steps; images are first
@@ -135,6 +138,7 @@ class CECPlus(MemoryAgent):
         planning: fraction by which the steps grow between sweeps of planning; 0: no planning
         discovery: whether rarely visited states are explored until the first success
         goal_planning: whether the path to each goal is planned, if observations have goals
+        lookahead: whether actions are compared by the next state where most steps are rewarded
         timeouts: end: as a terminal state; continue: rewards are assumed to continue
         seed: determines every random number; None draws one, which is stored in `agent.seed`
         verbose: 1 prints a table of the training's progress
@@ -175,6 +179,7 @@ class CECPlus(MemoryAgent):
         planning: Annotated[float, Range(0, tune=(0, 1))] = 0.25,
         discovery: bool = True,
         goal_planning: bool = True,
+        lookahead: bool = True,
         timeouts: Literal["continue", "end"] = "continue",
         seed: int | None = None,
         verbose: int = 0, tensorboard_log: Folder | None = None, device: str = "auto",
@@ -282,6 +287,7 @@ class CECPlus(MemoryAgent):
             self._map.set_env(self.env)
             planned(self._rules, len(memory))
         self._arguments = self._with_values(memory.value_array[None], self._rules)
+        self.prepare_lookahead()
         if self._map is None and self.discovery and not self._rules["knows"][0]:
             self._seek(memory.column_arrays["lure"][:, 0])
 
@@ -353,7 +359,7 @@ class CECPlus(MemoryAgent):
         given = *given, self.codec.bounds, *lanes, keys, epsilon
         if self._kernel is None:
             self._kernel = without_dispatch(select_actions, *given)
-        return self._kernel(*given)  # type: ignore[no-any-return]
+        return self.look_ahead_in(lanes, self._kernel(*given))
 
     def _draws(self, lane: int) -> np.random.Generator:
         """The random numbers that choose the target of a plan if no row achieves the goal."""
@@ -390,7 +396,7 @@ class CECPlus(MemoryAgent):
             if bad >= 0:
                 key = keys[part][bad]
                 raise ValueError(f"expected a finite observation, got one whose key is {key}")
-        return found
+        return self.look_ahead_from(keys, found)
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -440,6 +446,7 @@ class CECPlus(MemoryAgent):
         chosen: dict[str, Any] = {name: columns[name][::-1] for name in memory.column_arrays}
         _, outcomes = memory.write_many(experience.keys[::-1], returns[::-1], **chosen)
         self._plan(experience.keys[0])
+        self.learn_lookahead(experience)
         self._look_for_goals()
         return Learned(outcomes)
 
@@ -531,6 +538,7 @@ class CECPlus(MemoryAgent):
             memory.set_columns(np.arange(len(memory)), lure=lures[:, None])
 
     def call_rare_kernels(self) -> None:
+        super().call_rare_kernels()
         if self._transition_columns() and self.gamma < 1:
             planning.swept_values(self.memory, self.planning_rule())
             start, rng = self.memory.keys[0], np.random.default_rng(0)
@@ -605,6 +613,8 @@ class CECPlus(MemoryAgent):
         return config
 
     def explain_key(self, key: Floats) -> Explanation:
+        if (looked := self.explain_lookahead(key)) is not None:
+            return looked
         values, weighed = self.memory.value_array, weigh
         if self._map is not None:
             plans, _, aims = self._plan_of(self._map, np.asarray(key, np.float64))

@@ -172,6 +172,7 @@ NEUTRAL: Mapping[str, Any] = {
     "planning": 0.0,
     "discovery": False,
     "goal_planning": False,
+    "lookahead": False,
 }
 
 
