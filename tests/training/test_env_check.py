@@ -6,6 +6,7 @@ import pytest
 from gymnasium import spaces
 
 from scrubjay.training.env_check import check_environment, method_to_try, noise_dimensions, worst
+from scrubjay.training.env_play import outside
 
 
 class Walk(gymnasium.Env):
@@ -324,6 +325,55 @@ def test_categories_are_told_and_words_are_refused(monkeypatch):
     refused = check_environment(Coded, 500)[-1]
     assert (refused.level, refused.what) == ("problem", "observations")
     assert refused.fix.startswith("return numbers, for example by gymnasium.wrappers.")
+
+
+class Pictures(Walk):
+    """Arrays so large that NumPy prints their shape, in a dictionary or a tuple."""
+
+    def __init__(self, kind, picture=(32, 32, 3)):
+        super().__init__()
+        parts = {
+            "camera": spaces.Box(0, 255, picture, np.uint8),
+            "place": spaces.Box(-9, 9, (1,), np.float32),
+        }
+        self.kind = kind
+        self.observation_space = kind(parts if kind is spaces.Dict else tuple(parts.values()))
+
+    def observe(self):
+        camera = np.full((32, 32, 3), int(10 * abs(self.x)), np.uint8)
+        parts = {"camera": camera, "place": np.full(1, self.x, np.float32)}
+        return parts if self.kind is spaces.Dict else tuple(parts.values())
+
+
+@pytest.mark.parametrize("kind", [spaces.Dict, spaces.Tuple])
+def test_large_arrays_within_their_spaces_are_no_problem(kind):
+    findings = check_environment(lambda: Pictures(kind), 500)
+    assert worst(findings) == "ok", findings
+
+
+@pytest.mark.parametrize("kind", [spaces.Dict, spaces.Tuple])
+def test_the_part_that_is_not_in_its_space_is_named_without_its_numbers(kind):
+    findings = check_environment(lambda: Pictures(kind, (16, 32, 3)), 500)
+    assert worst(findings) == "problem"
+    name = "'camera'" if kind is spaces.Dict else "0"
+    assert findings[-1].found == f"{name}: expected shape (16, 32, 3), got (32, 32, 3)"
+
+
+def test_what_is_not_in_its_space_is_said():
+    box = spaces.Box(0, 1, (2,), np.float64)
+    two = spaces.Dict({"a": box, "b": spaces.Tuple((box, spaces.Discrete(3)))})
+    good = {"a": np.zeros(2), "b": (np.zeros(2), 1)}
+    assert outside(two, good) == ""
+    assert outside(two, {"a": np.zeros(2)}) == "no entry 'b'"
+    assert outside(two, {**good, "c": 1}) == "unexpected entry 'c'"
+    assert outside(two, {**good, "b": (np.zeros(2),)}) == "'b': expected 2 parts, got 1"
+    assert outside(two, {**good, "b": (np.full(2, 3.0), 1)}) == (
+        "'b': 0: dimension 0: expected at most 1, got 3"
+    )
+    assert outside(two, {**good, "b": (np.zeros(2), 7)}) == (
+        "'b': 1: expected a value of Discrete(3), got 7"
+    )
+    assert len(outside(spaces.MultiBinary(2), np.zeros(9999))) < 300
 
 
 def test_noise_is_told_from_what_moves():

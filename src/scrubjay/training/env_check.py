@@ -213,7 +213,7 @@ def check_results(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Findi
 
 def _wrong_shape(env: gymnasium.Env[Any, Any], what: str, observation: Any) -> Iterator[Finding]:
     reason = outside(env.observation_space, observation)
-    if "shape" in reason or "no entry" in reason:
+    if any(words in reason for words in ("expected shape", "no entry", "parts, got")):
         yield Finding(
             "problem", "observations", f"an observation within observation_space from {what}",
             reason, "correct observation_space, or what is returned",

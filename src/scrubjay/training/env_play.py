@@ -16,6 +16,7 @@ from scrubjay.training.records import SuccessReader
 Floats = npt.NDArray[np.float64]
 
 HOLD = 20  # the longest time that a random action is held, so that it leads somewhere
+LONGEST_TEXT = 200  # characters of an observation in a message
 
 
 @dataclass
@@ -124,16 +125,22 @@ def outside(space: gymnasium.Space[Any], observation: Any) -> str:
         observation: The observation.
 
     Returns:
-        What is expected and what it is, or "" if there is no simple reason.
+        What is expected and what it is; "" if it is in its space, or if there is no simple reason.
     """
+    if space.contains(observation):
+        return ""
     if isinstance(space, spaces.Dict) and isinstance(observation, Mapping):
-        for name, part in space.spaces.items():
-            if name not in observation:
-                return f"no entry {name!r}"
-            if not part.contains(observation[name]):
-                return f"{name!r}: {outside(part, observation[name])}"
+        if missing := [name for name in space.spaces if name not in observation]:
+            return f"no entry {missing[0]!r}"
+        if unknown := [name for name in observation if name not in space.spaces]:
+            return f"unexpected entry {unknown[0]!r}"
+        return _part_outside(space.spaces, observation)
+    if isinstance(space, spaces.Tuple) and isinstance(observation, tuple):
+        if len(observation) != len(space.spaces):
+            return f"expected {len(space.spaces)} parts, got {len(observation)}"
+        return _part_outside(dict(enumerate(space.spaces)), observation)
     if not isinstance(space, spaces.Box):
-        return f"expected a value of {space}, got {observation!r}"
+        return f"expected a value of {space}, got {_brief(observation)}"
     if not isinstance(observation, np.ndarray):
         return f"expected a NumPy array, got a {type(observation).__name__}"
     if observation.shape != space.shape:
@@ -147,6 +154,17 @@ def outside(space: gymnasium.Space[Any], observation: Any) -> str:
     bound, word = (space.low, "least") if low[place] else (space.high, "most")
     i = place[0] if len(place) == 1 else place
     return f"dimension {i}: expected at {word} {bound[place]:g}, got {observation[place]:g}"
+
+
+def _part_outside(parts: Mapping[Any, gymnasium.Space[Any]], observation: Any) -> str:
+    """Why the first part that is not in its space is not."""
+    wrong = next(name for name, part in parts.items() if not part.contains(observation[name]))
+    return f"{wrong!r}: {outside(parts[wrong], observation[wrong])}"
+
+
+def _brief(observation: Any) -> str:
+    text = repr(observation)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 
 def as_vector(observation: Any) -> Floats:
