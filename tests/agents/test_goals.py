@@ -380,6 +380,7 @@ def test_the_environment_of_a_loaded_agent_says_what_is_achieved(tmp_path):
 def test_the_environment_of_a_collector_says_what_is_achieved():
     agent = CECPlus(Plane(), seed=0)
     copy = pickle.loads(pickle.dumps(agent.collector()))
+    assert agent._map._compute is not None  # making a copy without environment changed nothing
     Collector(Job(copy, Near, None, None), 0)
     copy._map.set_scale({"mean": np.zeros(6), "variance": np.ones(6)})
     assert copy._map.achieves(np.array([[1.9, 0.0]]), np.zeros(2)).tolist() == [True]
@@ -393,3 +394,78 @@ def test_a_decision_for_a_goal_is_explained():
         action = agent.predict(observation, deterministic=True)[0]
         np.testing.assert_array_equal(agent.codec.decode(found.action), action)
         assert found.neighbors[found.followed].value > 0
+
+
+class Cells(gym.Env):
+    """A walk on a grid, whose reward asks whether two goals are equal; it may take single goals."""
+
+    def __init__(self, known=True, dtype=np.float32):
+        box = gym.spaces.Box(0, 7, (2,), dtype)
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(NAMES, box))
+        self.action_space = gym.spaces.Discrete(4)
+        self.dtype = dtype
+        if not known:
+            self.compute_reward = None
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        pairs = zip(np.atleast_2d(achieved), np.atleast_2d(desired), strict=True)
+        return np.stack([np.float64((one == two).all()) for one, two in pairs])
+
+    def observe(self):
+        x, goal = self.x.astype(self.dtype), self.goal.astype(self.dtype)
+        return {"achieved_goal": x, "desired_goal": goal, "observation": x}
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.x, self.goal = self.np_random.integers(0, 8, (2, 2))
+        return self.observe(), {}
+
+    def step(self, action):
+        move = ((1, 0), (-1, 0), (0, 1), (0, -1))[int(action)]
+        self.x = np.clip(self.x + move, 0, 7)
+        done = bool((self.x == self.goal).all())
+        return self.observe(), float(done), done, False, {}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("known", [True, False])
+def test_goals_may_have_to_be_equal(known, dtype):
+    """Rows keep float32 numbers, and no goal was achieved in them for the rounding."""
+    env = gym.wrappers.TimeLimit(Cells(known, dtype), 40)
+    agent = CECPlus(env, seed=0).learn(3000)
+    nexts = agent._map.achieved(agent.memory.columns["next"])
+    for goal in ((1.0, 1.0), (3.0, 5.0), (7.0, 0.0)):
+        there = np.abs(nexts - goal).max(axis=1) < 0.5
+        assert there.any()
+        np.testing.assert_array_equal(agent._map.achieves(nexts, np.array(goal)), there)
+        plan = agent._map.plan(agent.memory, np.array(goal), 0.99, 0.0)
+        assert 0 < plan.limit < 1e-4
+        assert (plan.values[there] > 0.95).all()  # not `TARGET`
+
+
+def test_rounding_does_not_change_goals_with_a_radius():
+    found = known(radius=0.25)
+    near = 3.0 + np.array([[0.25], [0.2500001], [-0.2499999], [0.0]])
+    assert found.achieves(near, np.array([3.0])).tolist() == [True, False, True, True]
+
+
+class Short(Plane):
+    """Episodes of one step, and a `compute_reward` that has to have a goal."""
+
+    def compute_reward(self, achieved, desired, info):
+        return np.stack(list(super().compute_reward(achieved, desired, info)))
+
+    def step(self, action):
+        observation, reward, _, _, info = super().step(action)
+        return observation, reward, True, False, info
+
+
+def test_an_episode_of_one_step_asks_nothing_of_compute_reward():
+    agent = CECPlus(Short(), seed=0).learn(1500)
+    assert agent.n_episodes == 1500
+
+
+def test_wrapped_vector_environments_say_what_is_achieved():
+    env = gym.wrappers.vector.RecordEpisodeStatistics(gym.vector.SyncVectorEnv([Plane] * 2))
+    compute = reward_function(env, Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
+    assert compute(np.zeros((2, 2)), np.array([[0, 0], [0, 2]])).tolist() == [1, 0]

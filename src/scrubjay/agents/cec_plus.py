@@ -28,6 +28,7 @@ setting, listed here with the value that switches it off:
 docs/plus.md has the ablation of each part.
 """
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -481,10 +482,10 @@ class CECPlus(MemoryAgent):
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
         """Every step is a row, whatever its goal; what they are worth depends on the goal."""
-        known.set_env(self.env)
-        known.observe(with_last(experience), experience.rewards)
         returns = self.plain_returns(experience.rewards, experience.terminated)
         check_returns(returns, experience.rewards)
+        known.set_env(self.env)
+        known.observe(with_last(experience), experience.rewards)
         learned = write_ways(known, self.memory, self._mask, experience, returns)
         self._link()
         return learned
@@ -595,6 +596,10 @@ class CECPlus(MemoryAgent):
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         rate = {"rollout/exploration_rate": self.epsilon(self.num_timesteps)}
         return rate | super().metrics(totals)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With what is known of goals of its own: a copy may have another environment."""
+        return {**super().__getstate__(), "_map": copy.copy(self._map)}
 
     def warm_up_config(self) -> dict[str, Any]:
         config = {**super().warm_up_config(), "distance_threshold": "step"}

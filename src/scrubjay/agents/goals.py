@@ -43,6 +43,7 @@ LINKS = 8  # rows around the key that a row led to
 PLANNED = 30_000  # newest rows, over which a training episode is planned: its time is bounded
 WIDER = 5 / 3  # times the usual radius: it is predicted where a step would lead to from here
 KEPT_PLANS = 64
+ROUNDING = 1e-6  # of a number's distance from its mean: what is lost in float32, with room
 FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
 CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
 EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
@@ -305,11 +306,22 @@ class GoalMap:
         measure_goals(keys, self._shift, self._scale, *self._places, limits, wanted, aims)
         return wanted, aims
 
+    def _rounding(self, goal: Floats) -> Floats:
+        """(G,): how far from a goal its numbers may be after they were stored as float32."""
+        places = [list(self.goals.desired), list(self.goals.achieved)]
+        sizes = [self._scale[place] + np.abs(goal - self._shift[place]) for place in places]
+        found: Floats = ROUNDING * np.max(sizes, axis=0)
+        return found
+
     def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
         """Which of the achieved goals count as a goal."""
+        rounding = self._rounding(goal)
         if self._compute is None:
-            paid, full = -np.linalg.norm(achieved - goal, axis=1), np.array([-self.radius])
+            radius = max(self.radius, float(np.linalg.norm(rounding)))
+            paid, full = -np.linalg.norm(achieved - goal, axis=1), np.array([-radius])
         else:
+            # as it was observed, for rewards that ask whether the two are equal
+            achieved = np.where(np.abs(achieved - goal) <= rounding, goal, achieved)
             paid = self._compute(achieved, np.repeat(goal[None], len(achieved), axis=0))
             full = self._compute(goal[None], goal[None])
         found: npt.NDArray[np.bool_] = paid >= full
@@ -345,7 +357,7 @@ class GoalMap:
         values = np.zeros(len(hits), np.float32)
         limit = 0.0
         if hits.any():
-            limit = max(float(apart[hits].max()), 1e-300)
+            limit = max(float(apart[hits].max()), float(np.linalg.norm(self._rounding(goal))))
             values[hits] = gamma ** (RIM * apart[hits] / limit)
         else:
             hits = _targets(memory.keys[rows], apart, rng)
@@ -581,6 +593,8 @@ def reward_function(env: Any, goals: Goals) -> Rewards | None:
         return None
 
     def compute(achieved: Floats, desired: Floats) -> Floats:
+        if len(achieved) == 0:  # of an episode of one step; it may not expect that
+            return np.zeros(0)
         shape = (len(achieved), *goals.shape)
         paid = np.asarray(call(achieved.reshape(shape), desired.reshape(shape), {}), np.float64)
         if paid.shape != (len(achieved),) or not np.isfinite(paid).all():
@@ -606,6 +620,8 @@ def _find(env: Any) -> Callable[..., Any] | None:
     name = "compute_reward"
     if isinstance(env, gymnasium.Env):
         return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
+    if isinstance(env, VectorEnv):
+        env = env.unwrapped  # wrappers of vector environments cannot call functions
     # asked first, because a worker process ends when it is told to call what it does not have
     if hasattr(env, "env_method"):  # a VecEnv of Stable-Baselines3
         if not env.has_attr(name):
