@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from scrubjay.training import env_play
 from scrubjay.training.env_check import check_environment, method_to_try, noise_dimensions, worst
-from scrubjay.training.env_play import outside
+from scrubjay.training.env_play import outside, play_at_random
 
 
 class Walk(gymnasium.Env):
@@ -414,3 +415,41 @@ def test_the_method_to_try_first():
     walk.action_space = spaces.Box(-1, 1, (2,))
     assert method_to_try(walk, [])[2] == ["--embedding", "frequencies:4+frozen:1000"]
     assert "sac" in method_to_try(Dense(), check_environment(Dense, n_steps=500))[1]
+
+
+class FarGoals(Walk):
+    """Goals that random actions do not achieve."""
+
+    def __init__(self):
+        super().__init__()
+        box = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        names = ("achieved_goal", "desired_goal", "observation")
+        self.observation_space = spaces.Dict(dict.fromkeys(names, box))
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        return (np.abs(achieved - desired) < 0.01).all(axis=-1).astype(np.float64)
+
+    def observe(self):
+        x = np.array([self.x])
+        return {"achieved_goal": x, "desired_goal": x + 1000.0, "observation": x}
+
+    def info(self, success):  # noqa: ARG002
+        return {"is_success": False}
+
+    def reward(self, success):  # noqa: ARG002
+        return 0.0
+
+
+def test_where_goals_are_told_success_by_chance_is_not_needed():
+    found = [each for each in check_environment(FarGoals, 1000) if each.what == "success"]
+    assert [each.level for each in found] == ["ok"]
+    assert found[0].found.startswith("0% of 18 random episodes succeed;")
+
+
+def test_of_images_only_some_are_kept(monkeypatch):
+    monkeypatch.setattr(env_play, "KEPT_NUMBERS", 40 * 3073)
+    played = play_at_random(Pictures(spaces.Dict), 400)
+    assert sum(played.lengths) == len(played.rewards) == 413
+    assert 40 <= sum(map(len, played.observations)) <= 50
+    few = play_at_random(Walk(), 400)
+    assert sum(map(len, few.observations)) == len(few.rewards) + len(few.lengths)  # no image

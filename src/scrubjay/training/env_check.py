@@ -16,8 +16,16 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
+from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.parts import KINDS, Part, find_parts
-from scrubjay.training.env_play import Played, as_number, as_vector, outside, play_at_random
+from scrubjay.training.env_play import (
+    WIDE,
+    Played,
+    as_number,
+    as_vector,
+    outside,
+    play_at_random,
+)
 from scrubjay.training.environments import EpisodeLimit, time_limit
 
 Level = Literal["ok", "advice", "problem"]
@@ -33,7 +41,7 @@ LARGEST_REWARD = 1e4
 ROUNDING = 1e-8  # changes of a number of size 1 that are rounding errors
 DENSE = 0.5  # share of steps with a reward of their own from which on rewards are not sparse
 IMAGE_SIDE = 8  # pixels of the smallest image; smaller arrays are tables of numbers
-WIDE = 1e6  # width of a dimension of actions from which on it is no limit at all
+UNLIMITED = 1e6  # width of a dimension of actions from which on it is no limit at all
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def _check(
     return [
         *found,
         *check_ends(played, limit),
-        *check_success(played, success_key),
+        *check_success(played, success_key, has_goals(env.observation_space)),
         *check_rewards(played),
         *check_numbers(played),
         *check_dimensions(played),
@@ -137,9 +145,9 @@ def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
         )  # fmt: skip
     elif not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
         yield Finding("problem", what, expected, f"{space}", _action_fix(space))
-    elif isinstance(space, spaces.Box) and (space.high / 2 - space.low / 2).max() > WIDE / 2:
+    elif isinstance(space, spaces.Box) and (space.high / 2 - space.low / 2).max() > UNLIMITED / 2:
         yield Finding(
-            "advice", what, f"bounds less than {WIDE:g} apart", f"{space}",
+            "advice", what, f"bounds less than {UNLIMITED:g} apart", f"{space}",
             "set the bounds to what the environment can execute: exploration draws uniform actions "
             "from the Box",
         )  # fmt: skip
@@ -164,7 +172,7 @@ def check_observation_space(env: gymnasium.Env[Any, Any]) -> Iterator[Finding]:
         yield Finding("problem", what, expected, _one_line(space), fix)
         return
     yield Finding("ok", what, expected, ", ".join(map(_short, parts)))
-    if isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces):
+    if has_goals(env.observation_space):
         yield _goals(env)
 
 
@@ -308,7 +316,9 @@ def check_ends(played: Played, limit: int | None) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
+def check_success(
+    played: Played, success_key: str | None, with_goals: bool = False
+) -> Iterator[Finding]:
     """A success signal, and how often random actions succeed."""
     expected = f"{success_key or 'is_success'} in info at an episode's end"
     known = [success for success in played.successes if success is not None]
@@ -321,7 +331,11 @@ def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
         return
     rate = float(np.mean(known))
     found = f"{rate:.0%} of {len(known)} random episodes succeed"
-    if rate == 0:
+    if rate == 0 and with_goals:
+        yield Finding(
+            "ok", "success", expected, f"{found}; what they achieve by chance is learned from too"
+        )
+    elif rate == 0:
         yield Finding(
             "advice", "success", "random actions that succeed now and then", found,
             "nothing can be learned before the first success: begin some episodes nearer to the "
@@ -421,7 +435,7 @@ def check_dimensions(played: Played) -> Iterator[Finding]:
             "return what distinguishes one state from another",
         )  # fmt: skip
         return
-    if matrix.shape[1] > MIN_STEPS:
+    if matrix.shape[1] > WIDE:
         return  # of images, single pixels say nothing
     what, constant = "dimensions", np.flatnonzero(~moving).tolist()
     if constant:

@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 
 HOLD = 20  # the longest time that a random action is held, so that it leads somewhere
 LONGEST_TEXT = 200  # characters of an observation in a message
+WIDE = 200  # numbers of an observation, such as an image, from which on single ones say nothing
+KEPT_NUMBERS = 20_000_000  # of wide observations: 5,000 screens of Atari games would be 4 GB
 
 
 @dataclass
@@ -24,7 +26,7 @@ class Played:
     """Random episodes: what their steps returned.
 
     Attributes:
-        observations: The observations of each episode, as vectors.
+        observations: The observations of each episode, as vectors; of images only some.
         rewards: The reward of each step.
         returns: The return of each episode.
         lengths: The steps of each episode.
@@ -71,7 +73,7 @@ def play_at_random(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while len(played.rewards) < n_steps and not played.other_shape:
-            _play(env, played, reader, rng, EpisodeLimit.LONG)
+            _play(env, played, reader, rng, n_steps)
     return played
 
 
@@ -80,14 +82,16 @@ def _play(
     played: Played,
     success_of: SuccessReader,
     rng: np.random.Generator,
-    longest: int,
+    n_steps: int,
 ) -> None:
     """One episode."""
     observation, _ = env.reset(seed=len(played.lengths))
     vectors = [as_vector(observation)]
+    n_numbers = len(vectors[0])
+    every = 1 + n_numbers * n_steps // KEPT_NUMBERS if n_numbers > WIDE else 1
     rewards: list[float] = []
     action, held = None, 0
-    while len(rewards) < longest:
+    while len(rewards) < EpisodeLimit.LONG:
         if held == 0:
             action, held = env.action_space.sample(), int(rng.integers(1, HOLD + 1))
         held -= 1
@@ -97,9 +101,11 @@ def _play(
         if not env.observation_space.contains(observation):
             played.n_outside += 1
             played.why_outside = played.why_outside or outside(env.observation_space, observation)
-        vectors.append(as_vector(observation))
+        vector = as_vector(observation)
+        if len(rewards) % every == 0 or not np.isfinite(vector).all():
+            vectors.append(vector)
         rewards.append(as_number(reward))
-        if len(vectors[-1]) != len(vectors[0]):
+        if len(vector) != n_numbers:
             played.other_shape = f"shape {np.shape(observation)} at step {len(rewards)}"
             return
         if terminated or truncated:
