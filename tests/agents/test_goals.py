@@ -469,3 +469,46 @@ def test_wrapped_vector_environments_say_what_is_achieved():
     env = gym.wrappers.vector.RecordEpisodeStatistics(gym.vector.SyncVectorEnv([Plane] * 2))
     compute = reward_function(env, Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
     assert compute(np.zeros((2, 2)), np.array([[0, 0], [0, 2]])).tolist() == [1, 0]
+
+
+def test_rows_that_replace_others_are_worth_nothing_for_older_plans():
+    """A lane's plan is older than what other lanes write into the places of old rows."""
+    plans = LanePlans()
+    plans.put(0, (1, b"a"), Plan(np.ones(3, np.float32), 0.5))
+    plans.forget(np.array([1, 7]))
+    assert plans.values[0, :3].tolist() == [1, 0, 1]
+    assert plans.latest(0, (1, b"a")).values.tolist() == [1, 0, 1]
+    env = gym.vector.SyncVectorEnv([Plane] * 3)
+    agent = CECPlus(env, seed=1, capacity=300).learn(2000)
+    written, plan = agent.memory.written_array, agent._map.plan
+    made = {}
+
+    def noting(memory, goal, *rest):
+        made[goal.tobytes()] = memory.clock
+        return plan(memory, goal, *rest)
+
+    agent._map.plan = noting
+    agent.learn(1000)
+    for lane, (_, goal) in agent._map.lanes._aims.items():
+        replaced = written > made[goal]
+        assert replaced.any()
+        assert not agent._map.lanes.values[lane, : len(replaced)][replaced].any()
+
+
+def test_episodes_that_are_open_at_the_same_time_keep_their_plans(monkeypatch):
+    agent = CECPlus(Plane(), seed=1).learn(2000)
+    n_plans, plan = 0, GoalMap.plan
+
+    def counted(*given, **named):
+        nonlocal n_plans
+        n_plans += 1
+        return plan(*given, **named)
+
+    monkeypatch.setattr(GoalMap, "plan", counted)
+    envs, episodes = [Plane(), Plane()], [agent.begin_episode(i) for i in range(2)]
+    seen = [env.reset(seed=i)[0] for i, env in enumerate(envs)]
+    for _ in range(5):
+        for i, env in enumerate(envs):
+            seen[i], reward, *_ = env.step(episodes[i].act(seen[i]))
+            episodes[i].record(reward)
+    assert n_plans == 2

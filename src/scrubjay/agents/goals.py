@@ -43,6 +43,7 @@ LINKS = 8  # rows around the key that a row led to
 PLANNED = 30_000  # newest rows, over which a training episode is planned: its time is bounded
 WIDER = 5 / 3  # times the usual radius: it is predicted where a step would lead to from here
 KEPT_PLANS = 64
+LATEST_PLANS = 8
 ROUNDING = 1e-6  # of a number's distance from its mean: what is lost in float32, with room
 FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
 CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
@@ -191,13 +192,28 @@ class LanePlans:
         self.values: Values = np.zeros((1, 1), np.float32)
         self.limits: Floats = np.zeros(1)
         self._aims: dict[int, tuple[int, bytes]] = {}
+        # of episodes that are open at the same time without being lanes of one environment
+        self._latest: dict[tuple[int, int, bytes], Plan] = {}
 
     def has(self, lane: int, aim: tuple[int, bytes]) -> bool:
         """Whether a lane's plan is that for an episode's number and a goal."""
         return self._aims.get(lane) == aim
 
+    def latest(self, lane: int, aim: tuple[int, bytes]) -> Plan | None:
+        """The plan that a lane had for an episode's number and a goal, if it is not long ago."""
+        return self._latest.get((lane, *aim))
+
+    def forget(self, rows: Ints) -> None:
+        """Rows that have been written since are worth nothing for the plans before."""
+        for values in (*self.values, *(plan.values for plan in self._latest.values())):
+            values[rows[rows < len(values)]] = 0.0
+
     def put(self, lane: int, aim: tuple[int, bytes], plan: Plan) -> None:
         """Keep the plan of a lane."""
+        self._latest.pop((lane, *aim), None)
+        self._latest[lane, *aim] = plan
+        while len(self._latest) > LATEST_PLANS:
+            del self._latest[next(iter(self._latest))]
         values = plan.values
         self.reserve(lane + 1, len(values))
         self.limits[lane] = plan.limit
@@ -390,7 +406,9 @@ class GoalMap:
         for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not self.lanes.has(lane, aim):
-                plan = self.plan(memory, goals[lane], gamma, fading, draws(lane))
+                plan = self.lanes.latest(lane, aim)
+                if plan is None:
+                    plan = self.plan(memory, goals[lane], gamma, fading, draws(lane))
                 self.lanes.put(lane, aim, plan)
                 aims[lane, -1] = plan.limit
         return self.lanes.values, aims
@@ -486,6 +504,7 @@ def write_ways(
     chosen: dict[str, Any] = {name: columns[name][steps] for name in memory.column_arrays}
     keys = experience.keys[steps] * mask
     rows[steps], outcomes = memory.write_many(keys, returns[steps], **chosen)
+    known.lanes.forget(rows[steps])
     links = chosen["links"]
     links[:, 0] = np.append(rows[1:], -1)[steps]
     memory.set_columns(rows[steps], links=links)
