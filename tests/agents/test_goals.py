@@ -21,8 +21,10 @@ from scrubjay.agents.goals import (
     newest_rows,
     reward_function,
 )
+from scrubjay.embedding import FrozenNormalizer
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
 from scrubjay.memory.kdtree import TreeArrays
 from scrubjay.training.collector import Collector, Job
 
@@ -512,3 +514,58 @@ def test_episodes_that_are_open_at_the_same_time_keep_their_plans(monkeypatch):
             seen[i], reward, *_ = env.step(episodes[i].act(seen[i]))
             episodes[i].record(reward)
     assert n_plans == 2
+
+
+def written_again(path, change):
+    """The saved agent with another manifest."""
+    manifest, arrays = read_archive(path, "agent")
+    for entry in ("format", "schema", "arrays"):
+        manifest.pop(entry, None)
+    change(manifest)
+    write_archive(path, manifest, arrays)
+
+
+def test_a_file_without_goals_whose_observations_have_some_is_opened_as_it_was(tmp_path):
+    """0.2.0 stored goals as a part of each row, if one gave it an embedding that kept them."""
+    path = tmp_path / "old.scrub"
+    agent = CECPlus(Plane(), seed=0, goal_planning=False, embedding=FrozenNormalizer(1000))
+    agent.learn(1500).save(path)
+
+    def older(manifest):
+        del manifest["config"]["goal_planning"]
+        for entry in ("goals", "next_look", "intrinsic_dimensions"):
+            del manifest["counters"][entry]
+
+    written_again(path, older)
+    opened = CECPlus.load(path, env=Plane())
+    assert opened.memory.digest() == agent.memory.digest()
+    assert not opened.config()["goal_planning"]
+    opened.learn(500).save(path)
+    assert CECPlus.load(path).memory.digest() == opened.memory.digest()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"desired": [99, 1]},
+        {"desired": [-1, 1]},
+        {"signs": [0]},
+        {"shape": [3]},
+        {"achieved": [0]},
+        {"state": []},
+        {"radius": "far"},
+    ],
+)
+def test_goals_that_contradict_the_keys_are_refused(wrong, plane_file, tmp_path):
+    path = tmp_path / "wrong.scrub"
+    path.write_bytes(plane_file.read_bytes())
+    written_again(path, lambda manifest: manifest["counters"]["goals"].update(wrong))
+    with pytest.raises(ArchiveError):
+        CECPlus.load(path)
+
+
+@pytest.fixture(scope="module")
+def plane_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plane") / "plane.scrub"
+    CECPlus(Plane(), seed=0).learn(1200).save(path)
+    return path

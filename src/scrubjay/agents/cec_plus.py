@@ -590,7 +590,11 @@ class CECPlus(MemoryAgent):
         self._next_look = int(counters.get("next_look", 0))
         self._intrinsic = counters.get("intrinsic_dimensions")
         if self._plans_goals and (goals := counters.get("goals")):
-            self._map = GoalMap.from_state(goals)
+            self._map = GoalMap.from_state(goals, self.embedding.key_dim)
+            self.memories = self.make_memories()
+        elif self._map is not None and "goals" not in counters:
+            # of 0.2.0, with an embedding of its own: the rows tell the goal, and stay as they are
+            self._map, self.goal_planning = None, False
             self.memories = self.make_memories()
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:

@@ -15,6 +15,7 @@ goals are equal that are as close as those of observed successes. Where no row a
 goal, the rows that come nearest to it are the target.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -257,9 +258,13 @@ class GoalMap:
         return {**self.goals._asdict(), "radius": self.radius}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "GoalMap":
-        """What `state` returned, as it comes out of a file."""
-        goals = Goals(*(tuple(state[name]) for name in Goals._fields))
+    def from_state(cls, state: Mapping[str, Any], key_dim: int) -> "GoalMap":
+        """What `state` returned, as it comes out of a file, for keys of `key_dim` dimensions."""
+        goals = Goals(*(tuple(map(int, state[name])) for name in Goals._fields))
+        sizes = {len(goals.desired), len(goals.achieved), len(goals.signs), math.prod(goals.shape)}
+        places = {*goals.desired, *goals.achieved, *goals.state}
+        if len(sizes) > 1 or not goals.state or not places <= set(range(key_dim)):
+            raise ValueError(f"expected goals within keys of {key_dim} dimensions, got {goals}")
         return cls(goals, float(state["radius"]))
 
     def set_scale(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -441,12 +446,7 @@ class GoalMap:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without environment and plans."""
-        dropped: dict[str, Any] = {
-            "_env": None,
-            "_compute": None,
-            "_links": None,
-            "_known": (-1, {}),
-        }
+        dropped: dict[str, Any] = {"_env": None, "_compute": None, "_links": None}
         return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
 
 
