@@ -445,6 +445,33 @@ def test_goals_may_have_to_be_equal(known, dtype):
         assert (plan.values[there] > 0.95).all()  # not `TARGET`
 
 
+class Rooms(Cells):
+    """Goals are categories, beside an observation of numbers."""
+
+    def __init__(self, space):
+        super().__init__()
+        box = self.observation_space["observation"]
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(NAMES[:2], space), observation=box)
+
+    def observe(self):
+        single = isinstance(self.observation_space["desired_goal"], gym.spaces.Discrete)
+        x, goal = (int(8 * at[0] + at[1]) if single else at.copy() for at in (self.x, self.goal))
+        return {"achieved_goal": x, "desired_goal": goal, "observation": self.x.astype(np.float32)}
+
+
+@pytest.mark.parametrize("space", [gym.spaces.MultiDiscrete([8, 8]), gym.spaces.Discrete(64)])
+def test_goals_may_be_categories(space, tmp_path):
+    env = gym.wrappers.TimeLimit(Rooms(space), 40)
+    agent = CECPlus(env, seed=0).learn(3000)
+    nexts = agent._map.achieved(agent.memory.columns["next"])
+    goal = np.round(nexts[0])
+    there = (np.round(nexts) == goal).all(axis=1)
+    np.testing.assert_array_equal(agent._map.achieves(nexts, goal), there)
+    assert success(agent, env) >= 0.9
+    agent.save(tmp_path / "agent")
+    assert CECPlus.load(tmp_path / "agent").memory.digest() == agent.memory.digest()
+
+
 def test_rounding_does_not_change_goals_with_a_radius():
     found = known(radius=0.25)
     near = 3.0 + np.array([[0.25], [0.2500001], [-0.2499999], [0.0]])
@@ -550,7 +577,6 @@ def test_a_file_without_goals_whose_observations_have_some_is_opened_as_it_was(t
         {"desired": [99, 1]},
         {"desired": [-1, 1]},
         {"signs": [0]},
-        {"shape": [3]},
         {"achieved": [0]},
         {"state": []},
         {"radius": "far"},
