@@ -250,6 +250,19 @@ def test_rewards_are_asked_of_the_environment(kind):
     assert compute(np.zeros((3, 2)), np.array([[0, 0], [0, 2], [0.1, 0]])).tolist() == [1, 0, 1]
 
 
+class InfoForEach(Plane):
+    """Its `compute_reward` goes through a list of infos, as Stable-Baselines3 gives it."""
+
+    def compute_reward(self, achieved, desired, info):
+        pairs = zip(achieved, desired, info, strict=True)
+        return np.array([super(InfoForEach, self).compute_reward(*each) for each in pairs])
+
+
+def test_compute_reward_may_take_an_info_for_each_goal():
+    compute = reward_function(InfoForEach(), Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
+    assert compute(np.zeros((3, 2)), np.array([[0, 0], [0, 2], [0.1, 0]])).tolist() == [1, 0, 1]
+
+
 class NoRewards(gym.Wrapper):
     """An environment that cannot say what a goal pays."""
 

@@ -453,3 +453,21 @@ def test_of_images_only_some_are_kept(monkeypatch):
     assert 40 <= sum(map(len, played.observations)) <= 50
     few = play_at_random(Walk(), 400)
     assert sum(map(len, few.observations)) == len(few.rewards) + len(few.lengths)  # no image
+
+
+@pytest.mark.parametrize(
+    ("reward", "level"),
+    [
+        (lambda *given: [0.0 for _ in zip(*given, strict=True)], "ok"),
+        (lambda *given: [given[-1].get("x", 0.0)] * len(given[0]), "ok"),
+        (lambda *given: 0.0 * len(given), "advice"),
+        (lambda *given: given[-1]["x"], "advice"),
+    ],
+)
+def test_compute_reward_is_called_as_agents_call_it(reward, level):
+    class Paying(FarGoals):
+        def compute_reward(self, achieved, desired, info):
+            return reward(achieved, desired, info)
+
+    found = [each for each in check_environment(Paying, 500) if each.what == "goals"]
+    assert [each.level for each in found] == [level], found

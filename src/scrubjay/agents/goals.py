@@ -612,26 +612,39 @@ def reward_function(env: Any, goals: Goals) -> Rewards | None:
     if call is None or len(goals.desired) != math.prod(goals.shape):
         return None
 
+    two = np.zeros((2, len(goals.desired)))
+    # an info for all goals, as Gymnasium-Robotics has it, or one for each, as Stable-Baselines3
+    for each in (False, True):
+        compute = _batched(call, goals.shape, each)
+        try:
+            compute(two, two)
+        except Exception as error:  # it may be for single goals, or need what only a step knows
+            if hasattr(getattr(env, "unwrapped", env), "processes"):
+                raise ValueError(
+                    "expected compute_reward to take arrays of goals and an empty info, got "
+                    f"{error!r} in the process of an environment, which ended: change "
+                    "compute_reward, use a vector environment without processes, or set "
+                    "goal_planning=False"
+                ) from error
+            continue
+        return compute
+    return None
+
+
+def _batched(call: Callable[..., Any], shape: tuple[int, ...], each: bool) -> Rewards:
+    """A `compute_reward` for matrices of goals; `each`: with an info for each of them."""
+
     def compute(achieved: Floats, desired: Floats) -> Floats:
-        if len(achieved) == 0:  # of an episode of one step; it may not expect that
+        n = len(achieved)
+        if n == 0:  # of an episode of one step; it may not expect that
             return np.zeros(0)
-        shape = (len(achieved), *goals.shape)
-        paid = np.asarray(call(achieved.reshape(shape), desired.reshape(shape), {}), np.float64)
-        if paid.shape != (len(achieved),) or not np.isfinite(paid).all():
-            raise ValueError(f"expected {len(achieved)} rewards of compute_reward, got {paid}")
+        infos: Any = [{}] * n if each else {}
+        pair = achieved.reshape(n, *shape), desired.reshape(n, *shape)
+        paid = np.asarray(call(*pair, infos), np.float64)
+        if paid.shape != (n,) or not np.isfinite(paid).all():
+            raise ValueError(f"expected {n} finite rewards of compute_reward, got {paid}")
         return paid
 
-    two = np.zeros((2, int(np.prod(goals.shape))))
-    try:
-        compute(two, two)
-    except Exception as error:  # it may be written for single goals, or need what only a step knows
-        if hasattr(getattr(env, "unwrapped", env), "processes"):
-            raise ValueError(
-                "expected compute_reward to take arrays of goals and an empty info, got "
-                f"{error!r} in the process of an environment, which ended: change compute_reward, "
-                "use a vector environment without processes, or set goal_planning=False"
-            ) from error
-        return None
     return compute
 
 
