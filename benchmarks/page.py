@@ -1,4 +1,4 @@
-"""docs/benchmarks.md out of the JSON in results/: `python -m benchmarks.page`."""
+"""Writes docs/benchmarks.md from the JSON in results/: `python -m benchmarks.page`."""
 
 import json
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ PAGE = RESULTS.parent.parent / "docs" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
 Measured by `make bench` (each part also by the command named with it) and written by
-`python -m benchmarks.page` from `benchmarks/results/*.json`, which hold versions and hardware.
-Times vary between machines and moments; what is compared was measured side by side in one run.
+`python -m benchmarks.page` from `benchmarks/results/*.json`, which contain versions and hardware.
+Times vary between machines and runs; what is compared was measured side by side in one run.
 """
 
 
@@ -63,9 +63,9 @@ def others(results: Any) -> str:
         "write us": "write_us", "a step us": "step_us", "recall": "recall",
     }  # fmt: skip
     return (
-        "CEC's workload: a query a step from Python, an episode's writes at its end. The others "
-        "never move or evict a key, which is less work; cKDTree is rebuilt.\n\n"
-        + columns(results["rows"], names)
+        "The workload of CEC: one query from Python in each step, and all writes of an episode "
+        "at its end. The other indexes never move or evict a key, which is less work; cKDTree "
+        "is rebuilt after each episode.\n\n" + columns(results["rows"], names)
     )
 
 
@@ -76,8 +76,9 @@ def bytes_per_row(results: Any) -> str:
         "worst while growing": "worst_factor_while_growing",
     }  # fmt: skip
     return (
-        "Bytes of a row: its key, value, stamp and payload, and what all arrays together hold for "
-        "it. Targets: 2.5 at full arrays, 5 while growing.\n\n" + columns(results, names)
+        "Bytes of a row: needed for its key, value, stamp and payload, and held for it by all "
+        "arrays together. Targets: 2.5 with full arrays, 5 while growing.\n\n"
+        + columns(results, names)
     )
 
 
@@ -87,8 +88,8 @@ def soak(results: Any) -> str:
         "bytes": "nbytes", "resident bytes": "resident_bytes",
     }  # fmt: skip
     return (
-        "Ten million writes at capacity 100,000, invariants and brute-force answers checked after "
-        "each million.\n\n" + columns(results, names)
+        "Ten million writes at capacity 100,000. Invariants are checked after each million, and "
+        "searches are compared with brute force.\n\n" + columns(results, names)
     )
 
 
@@ -98,9 +99,10 @@ def overhead(results: Any) -> str:
         "agent and loop us": "overhead_us", "steps a second": "steps_per_second",
     }  # fmt: skip
     return (
-        "What agent and loop add to the environment's own step, on a replayed walk that costs "
-        "next to nothing. Targets at 10^5 rows: 12 us with identity keys, 16 us with the running "
-        "normaliser; at most 4 times more from 10^4 to 10^6.\n\n" + columns(results, names)
+        "The time that agent and loop add to the environment's own step, on a replayed walk "
+        "that takes almost no time. Targets at 10^5 rows: 12 us with identity keys, 16 us with "
+        "the running normaliser; at most 4 times more from 10^4 to 10^6.\n\n"
+        + columns(results, names)
     )
 
 
@@ -109,22 +111,23 @@ def plus_overhead(results: Any) -> str:
         "task": "task", "paper's rule us": "paper_us", "cec-plus us": "plus_us", "ratio": "ratio",
     }  # fmt: skip
     return (
-        "Agent and loop in 30,000 steps of real training, the environment's own step taken off. "
-        "Target: 1.5 times. On PointGoal (24 dimensions) it is missed: there the paper's radius "
-        "contains no neighbours and costs almost nothing, while cec-plus finds its twenty "
-        "neighbours among about a thousand candidates.\n\n" + columns(results, names)
+        "Agent and loop in 30,000 steps of real training, without the environment's own step. "
+        "Target: a ratio of 1.5, missed on PointGoal (24 dimensions): there the paper's radius "
+        "contains no neighbours and a search costs almost nothing, while cec-plus finds its "
+        "twenty neighbours among about a thousand candidates.\n\n" + columns(results, names)
     )
 
 
 def growth(results: Any) -> str:
     names = {
         "task": "task", "steps": "steps", "rows": "rows", "agent and loop us": "microseconds",
-        "of it sweeps and links us": "planning", "of it plans for goals us": "plans",
+        "sweeps and links us": "planning", "plans for goals us": "plans",
     }  # fmt: skip
     return (
-        "The time of a step since the line above, without the environment's own step: how it grows "
-        "with the rows. Sweeps are made when the steps have grown by a quarter; plans, on tasks "
-        "with goals, once an episode, over at most 30,000 rows.\n\n" + columns(results, names)
+        "The mean time of a step since the line above, without the environment's own step, as the "
+        "number of rows grows; the last two columns are parts of it. Sweeps are made when the "
+        "number of steps has grown by a quarter; plans, on tasks with goals, once an episode, over "
+        "at most 30,000 rows.\n\n" + columns(results, names)
     )
 
 
@@ -134,8 +137,8 @@ def elsewhere(results: Any) -> str:
         "of each seed": "returns",
     }  # fmt: skip
     return (
-        "Tasks that neither was made for, no setting chosen: the mean return of 10 greedy "
-        "episodes.\n\n" + columns(results, names)
+        "Tasks for which neither method was designed and no setting was chosen: the mean return of "
+        "10 greedy episodes.\n\n" + columns(results, names)
     )
 
 
@@ -187,8 +190,8 @@ def lanes(results: Any) -> str:
         "us for each lane and step": "microseconds",
     }  # fmt: skip
     return (
-        "Deciding and recording on replayed observations, writes and the environment apart: all "
-        "lanes are decided in one compiled call. Target with 16 lanes: 3 us.\n\n"
+        "Deciding and recording on replayed observations, without writes and environment. The "
+        "actions of all lanes are chosen in one compiled call. Target with 16 lanes: 3 us.\n\n"
         + columns(results, names)
     )
 
@@ -201,8 +204,8 @@ def batched(results: Any) -> str:
     }  # fmt: skip
     targets = results["targets"]
     return (
-        "CEC on `BatchedPointMaze`: deciding alone, and training with environment, recording, "
-        f"writing and log. Targets with 1,024 lanes: {targets['deciding_us']} us and "
+        "CEC on `BatchedPointMaze`: the decision alone, and the whole training with environment, "
+        f"recording, writing and log. Targets with 1,024 lanes: {targets['deciding_us']} us and "
         f"{targets['lane_steps_per_second']:,} lane-steps a second.\n\n"
         + columns(results["rows"], names)
     )
@@ -218,7 +221,7 @@ def gpu(results: Any) -> str:
         f'`index="torch"` on one {results["device"]}, torch {results["torch"]}: milliseconds of '
         f"`query` for the {results['k']} nearest of rows with {results['dim']} numbers, NumPy "
         "arrays in and out, transfers included. Plain torch is a float32 product and `topk`, not "
-        "exact in the last bits. Checked queries have the answers of the processor, bit for bit. "
+        "exact in the last bits. Checked queries have the same results as on the CPU, bit for bit. "
         "The game's keys are random projections of its different states, in the order of play. "
         f"Writing a row at 10^6 rows, in episodes of 500 with a search after each, "
         f"takes {adding['episodes_of_500_us']} us, sending it to the device included (target: 20)."
@@ -235,9 +238,9 @@ def against(version: str, results: Any) -> str:
         for row in results
     ]  # fmt: skip
     return (
-        f"This version and {version} in turns in one run; microseconds of the processor for each "
-        "step or call, the replayed environment included. A ratio below 1 means that this version "
-        "is faster; the interval is a 95% bootstrap interval of the median ratio.\n\n"
+        f"This version and {version}, measured in turns in one run; microseconds of CPU time "
+        "for each step or call, including the replayed environment. A ratio below 1 means that "
+        "this version is faster; the interval is a 95% bootstrap interval of the median ratio.\n\n"
         + table(["", version, "now", "ratio", "interval"], rows)
     )
 
@@ -247,14 +250,14 @@ def collectors(results: Any) -> str:
         "task": "task", "agent": "agent", "": "way", "steps a second": "steps_per_second",
         "ratio": "ratio", "two separate runs": "ceiling", "staleness": "staleness", "rows": "rows",
         "start-up s": "start_seconds", "collector us": "collector_us", "writer us": "writer_us",
-        "one writer feeds": "feeds",
+        "collectors per writer": "feeds",
     }  # fmt: skip
     return (
-        "Two collectors and a writer on two cores, against one process; medians, start-up apart. "
-        "Two separate runs at a time, against one, are the most that these cores give. Processor "
-        "time of a step in a collector and in the writer, and the quotient of the two: how many "
-        "collectors one writer feeds. Targets of free-running collectors: 1.7 times on "
-        "SafexpCarGoal, 1.4 times on PointUMaze.\n\n" + columns(results, names)
+        "Two collectors and a writer on two cores, compared with one process; medians, without "
+        "start-up. Two separate runs at a time, compared with one, show the largest ratio that "
+        "these cores allow. CPU time of a step in a collector and in the writer, and their "
+        "quotient: how many collectors one writer can serve. Targets of free-running collectors: "
+        "1.7 times on SafexpCarGoal, 1.4 times on PointUMaze.\n\n" + columns(results, names)
     )
 
 
@@ -272,7 +275,8 @@ def collected_learning(results: Any) -> str:
     return (
         f"{results[0]['agent']}: mean success of all greedy evaluations of a run, and the "
         f"difference to one process, means and standard errors over {n_seeds} seeds. Two "
-        "collectors on two cores that other work shared, which makes free-running ones staler.\n\n"
+        "collectors on two cores that other programs used at the same time, which increases the "
+        "staleness of free-running ones.\n\n"
         + table(["task", "steps", "", "success", "difference", "staleness"], rows)
     )
 
@@ -285,7 +289,7 @@ def scaled_sweep(results: Any) -> str:
         rows += [["two at a time, Ray", results["ray"], one / results["ray"], results["ray_start"]]]
     return (
         f"{results['runs']} runs of CEC on PointUMaze, {results['steps']:,} steps each, every run "
-        "a process of its own. Target: 1.8 times.\n\n"
+        "a separate process. Target: 1.8 times.\n\n"
         + table(["", "seconds", "ratio", "start of Ray s"], rows)
     )
 
@@ -298,8 +302,8 @@ def constants(results: Any) -> str:
         "bytes in shared memory": "shared_bytes",
     }  # fmt: skip
     return (
-        "Of one row, in a memory of 10^5 rows: what the writer does with it, and its bytes; "
-        "publishing counts both shared copies, sending is to one collector on Ray.\n\n"
+        "The writer's time for one row in a memory of 10^5 rows, and the size of the row. "
+        "Publishing counts both shared copies; sending is to one collector on Ray.\n\n"
         + columns(results, names)
     )
 

@@ -255,7 +255,7 @@ def draw_links(axes: Any, memory: EpisodicMemory, linked: npt.NDArray[np.int64])
 
 def draw_learning(path: Path) -> None:
     """What CECPlus knows about PointUMaze after more and more steps."""
-    figure = new_figure(8.0, 2.7)
+    figure = new_figure(8.0, 2.1)
     panels = figure.subplots(1, 4)
     env = gymnasium.make(MAZE)
     maze = env.unwrapped.maze  # type: ignore[attr-defined]

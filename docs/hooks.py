@@ -115,6 +115,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return "".join(parts)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Leave displayed equations out of search results, which would show their TeX code."""
+    return html.replace('<div class="arithmatex"', '<div data-search-exclude class="arithmatex"')
+
+
 def generated(config: MkDocsConfig, uri: str, text: str) -> File:
     return File.generated(config, uri, content=text, inclusion=InclusionLevel.INCLUDED)
 

@@ -107,7 +107,7 @@ def separate(task: str, steps: int) -> float:
 
 
 def costs(long: dict[str, float], short: dict[str, float]) -> dict[str, float]:
-    """Processor time of a step in a collector and in the writer, and how many one writer feeds."""
+    """CPU time of a step in a collector and in the writer, and how many one writer can serve."""
     steps = long["steps"] - short["steps"]
     writer, collector = (1e6 * (long[n] - short[n]) / steps for n in ("own", "others"))
     return {"writer_us": writer, "collector_us": collector, "feeds": collector / writer}

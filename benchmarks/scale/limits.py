@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md: how many collectors one writer feeds, and the plan for 1,000.
+"""The tables of docs/scale.md: how many collectors one writer can serve, and the plan for 1,000.
 
 `python -m benchmarks.scale.limits` prints them from the stored results of `collectors` and
 `constants`; nothing is measured.
@@ -52,10 +52,10 @@ FEEDS: dict[str, Callable[[Row], str]] = {
     "environment alone, us a step": lambda row: f"{row['step_us']:.0f}",
     "collector, us a step": lambda row: f"{row['collector_us']:.0f}",
     "writer, us a step": lambda row: f"{row['writer_us']:.1f}",
-    "of it receive, write, publish a row": lambda row: (
+    "of this, receive + write + publish": lambda row: (
         f"{row['receive_us']:.1f} + {row['write_us']:.1f} + {row['publish_us']:.1f}"
     ),
-    "collectors that one writer feeds": lambda row: f"{row['feeds']:.0f}",
+    "collectors that one writer can serve": lambda row: f"{row['feeds']:.0f}",
     "the same on Ray": lambda row: f"{on_ray(row):.0f}",
 }
 PLAN: dict[str, Callable[[Row], str]] = {

@@ -1,4 +1,4 @@
-"""Reinforcement learning that remembers: episodic memories and the agents that act from them.
+"""Reinforcement learning with episodic memory: memories, and the agents that act from them.
 
 >>> from scrubjay import CEC
 >>> agent = CEC("scrubjay/GrowingTree-v0", distance_threshold=0.01, seed=1).learn(20_000)

@@ -25,7 +25,7 @@ class UnknownAgentError(ValueError):
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """What is known of a method before it is imported.
+    """The properties of a method that are known before it is imported.
 
     Attributes:
         name: Its name on the command line and in files.
@@ -33,7 +33,7 @@ class AgentSpec:
         actions: The kinds of action spaces that it can act in.
         extra: The extra of scrubjay that it needs, "" if none.
         summary: One line that says what it is.
-        presets: The names of its settings by task, the first one the usual one.
+        presets: The names of its presets, the default first.
         vectors: Whether it trains on vector environments.
     """
 
@@ -76,7 +76,7 @@ _SPECS = {
         AgentSpec(
             "cec-plus",
             "scrubjay.agents.cec_plus:CECPlus",
-            summary="CEC that explores further and needs no settings",
+            summary="CEC with better exploration and planning; needs no settings",
         ),
         AgentSpec(
             "cec-stale",
@@ -149,7 +149,7 @@ def register(
     presets: tuple[str, ...] = ("default",),
     vectors: bool = True,
 ) -> AgentSpec:
-    """Make a method known by name: to `make`, the command line, sweeps, reports and `load`.
+    """Register a method by name, for `make`, the command line, sweeps, reports and `load`.
 
     Args:
         name: Its name, which its class has as `name` too.
@@ -157,7 +157,7 @@ def register(
         actions: The kinds of action spaces that it can act in.
         extra: The extra of scrubjay that it needs.
         summary: One line that says what it is.
-        presets: The names that its class's `preset(task, name)` knows, the first one the usual one.
+        presets: The names that its class's `preset(task, name)` accepts, the default first.
         vectors: Whether it trains on vector environments.
 
     Returns:

@@ -84,7 +84,7 @@ def test_interrupted_it_says_how_to_go_on(undisturbed, tmp_path, capsys):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130
-    assert said.endswith(f"interrupted; go on with: scrubjay train --resume '{folder}'\n")
+    assert said.endswith(f"interrupted; continue with: scrubjay train --resume '{folder}'\n")
     assert "Traceback" not in said
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     finish(folder)

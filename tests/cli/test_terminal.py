@@ -117,7 +117,7 @@ def test_ctrl_c_leaves_the_terminal_clean(tmp_path):
     lines, column = screen(written)
     assert code == 130
     assert (lines[-1], column) == ("", 0)
-    assert lines[-2] == "interrupted; go on with: scrubjay train --resume run"
+    assert lines[-2] == "interrupted; continue with: scrubjay train --resume run"
     assert not re.search("Traceback|KeyboardInterrupt", written)
 
 
@@ -146,6 +146,6 @@ def test_ctrl_c_is_answered_at_once_while_an_environment_hangs(tmp_path):
     lines, column = screen(written)
     assert code == 130
     assert (lines[-1], column) == ("", 0)
-    assert lines[-2] == "interrupted; go on with: scrubjay train --resume run --trust-module"
+    assert lines[-2] == "interrupted; continue with: scrubjay train --resume run --trust-module"
     answer = in_shell("inspect", "run", cwd=tmp_path)
     assert "trained     6" in answer.out or "trained     5" in answer.out, "whole episodes"

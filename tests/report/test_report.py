@@ -117,6 +117,18 @@ def test_fewer_than_three_seeds_have_no_band_and_no_interval(make_run, report_of
     assert "1.00, 1.00 n = 2" in page.words
 
 
+def test_seeds_with_a_single_evaluation_are_drawn(make_run, report_of):
+    for seed in range(3):
+        make_run(f"{seed}", seed=seed, steps=[5000], success=[seed + 2])
+    _, page = report_of()
+    curves = section_of(page, "Learning curves").split("<template")[0]
+    assert curves.count('r="2.4"') == 3
+    for path in re.findall(
+        r'class="mode-\w+"><path d="([^"]+)" class="band"/><path d="([^"]+)"', curves
+    ):
+        assert all("h14" in line for line in path), "a line without length is not visible"
+
+
 def section_of(page, name):
     return re.search(rf"<h2>{name}.*?</section>", page.source, re.S)[0]
 

@@ -59,7 +59,7 @@ def evaluation_env(case):
 
 
 def go(case, path, *, callback=None, eval_env=None, **plan):
-    """Start the run, or go on with it from its last checkpoint."""
+    """Start the run, or continue it from its last checkpoint."""
     make_env, settings, steps = CASES[case]
     env, state = make_env(), None
     if not (Path(path) / "manifest.json").exists():

@@ -16,7 +16,14 @@ import pytest
 from probes import Corridor, Drift, Faulty
 from scrubjay.agents import CEC
 from scrubjay.training import progress as progress_module
-from scrubjay.training.progress import BarProgress, LineProgress, SilentProgress, open_progress
+from scrubjay.training.progress import (
+    COMPILING,
+    BarProgress,
+    LineProgress,
+    SilentProgress,
+    open_progress,
+    shown_if_slow,
+)
 
 
 def test_lines_when_not_on_a_terminal(capsys):
@@ -42,7 +49,7 @@ def test_lines_when_not_on_a_terminal(capsys):
 
 def test_episodes_are_shown_as_episodes(capsys):
     CEC(Corridor([0.0] * 5), seed=0).learn(total_episodes=12, progress_bar=True)
-    lines = capsys.readouterr().err.splitlines()
+    lines = [text for text in capsys.readouterr().err.splitlines() if text != COMPILING]
     assert len(lines) == 1
     assert lines[0].startswith("12 of 12 episodes, ")
 
@@ -56,6 +63,26 @@ def test_a_line_every_so_often(capsys):
     texts = capsys.readouterr().err.splitlines()
     assert [text.split(" of ")[0] for text in texts] == ["10", "20", "30"]
     assert texts[0].endswith("success ?, memory 1,234")
+
+
+def test_a_slow_compilation_is_announced(capsys):
+    lines = LineProgress(100, 0, "steps")
+    with shown_if_slow(lines, COMPILING, seconds=60.0):
+        pass
+    with shown_if_slow(lines, COMPILING, seconds=0.01):
+        time.sleep(0.3)
+    assert capsys.readouterr().err.splitlines() == [COMPILING]
+
+
+def test_the_rate_does_not_include_the_compilation(capsys):
+    lines = LineProgress(1000, 0, "steps", every=0.0)
+    time.sleep(0.5)
+    lines.update(0, {})
+    time.sleep(0.05)
+    lines.update(1000, {})
+    last = capsys.readouterr().err.splitlines()[-1]
+    rate = float(re.search(r"([\d,]+) steps/s", last)[1].replace(",", ""))
+    assert rate > 2500, "1,000 steps in 0.05 seconds, with room; with the wait below 2,000"
 
 
 def test_nothing_is_shown_unasked(capsys):

@@ -42,8 +42,9 @@ class FrameBuffer:
         Args:
             lanes: A lane, or an array of them.
         """
-        for lane in np.atleast_1d(lanes):
-            self._lanes[lane] = []
+        if self._dtype is not None:
+            for lane in np.atleast_1d(lanes):
+                self._lanes[lane] = []
 
     def keep(self, lane: int, vector: npt.NDArray[np.float64]) -> None:
         """Keep an observation.

@@ -64,7 +64,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Spaces(NamedTuple):
-    """Takes the place of an environment of which only the spaces are known.
+    """An observation space and an action space, in place of an environment.
 
     Attributes:
         observation: The observation space.
@@ -215,10 +215,10 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
         """The rule of evaluation.
 
         Args:
-            keys: (n, D): the keys of observations. At least one memory has rows, not each.
+            keys: (n, D): the keys of observations. At least one memory has rows.
 
         Returns:
-            (n, A): the actions, as they are stored.
+            The actions of shape (n, A), as they are stored.
         """
 
     @abstractmethod
@@ -367,7 +367,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
             force_reset: Accepted as in Stable-Baselines3; training always begins with a reset.
 
         Raises:
-            ValueError: If its spaces are others.
+            ValueError: If its spaces differ.
         """
         before = self.env, self._view
         spaces = self._adopt(env)
@@ -378,10 +378,10 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
                 f"{spaces.observation} and {spaces.action}"
             )
         self._is_warm = False  # a vector environment needs more
-        self.memory_changed()  # a method may have asked the environment that was there before
+        self.memory_changed()  # a method may have used the former environment
 
     def get_env(self) -> Any:
-        """The training environment as a `VecEnv`, as in Stable-Baselines3; `env` is itself.
+        """The training environment as a `VecEnv`, as in Stable-Baselines3; see also `env`.
 
         Returns:
             The `VecEnv` that the agent was given, a view of its environment with the methods of
@@ -397,7 +397,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
         return int(getattr(self.env, "num_envs", 1))
 
     def get_vec_normalize_env(self) -> None:
-        """None: Stable-Baselines3's callbacks ask before they synchronise statistics."""
+        """Return None; callbacks of Stable-Baselines3 call it to synchronise statistics."""
 
     def set_random_seed(self, seed: int | None = None) -> None:
         """Set the seed of an agent that has not learned yet.
@@ -576,7 +576,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
     ) -> Self:
         """Train for a number of steps or episodes.
 
-        A further call continues: memory, episode numbers, schedules and `num_timesteps` go on.
+        A further call continues: memory, episode numbers, schedules and `num_timesteps` are kept.
 
         Args:
             total_timesteps: How many steps; the last episode is finished.
@@ -588,7 +588,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
             progress_bar: Whether to show progress.
             total_episodes: How many episodes, in place of steps.
             run_folder: A path for a new run, or an opened `RunFolder`.
-            eval_env: An environment of its own for evaluation, or an id.
+            eval_env: A separate environment for evaluation, or an id.
             eval_freq: Steps between evaluations, 0: never.
             n_eval_episodes: Episodes of an evaluation.
             log_freq: Steps between rows of the log.
@@ -649,7 +649,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
 
         Args:
             observation: An observation, or a stack of them with one more leading dimension.
-            state: Handed through, as Stable-Baselines3 does.
+            state: Returned unchanged, as in Stable-Baselines3.
             episode_start: Ignored.
             deterministic: Whether to follow the evaluation rule; otherwise that of training, at
                 the present exploration rate, with random numbers of its own.
@@ -657,7 +657,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
         Returns:
             The action or actions, and `state`.
         """
-        flattener, embedding = self.flattener, self.embedding
+        flattener = self.flattener
         batch = flattener.is_batch(observation)
         # buffers of its own: many threads may predict at once
         vectors = flattener.batch_of(observation) if batch else np.empty((1, flattener.size))
@@ -665,11 +665,7 @@ class MemoryAgent(CollectingAgent, ExplainMixin, NoNetworkMixin, ABC):
             flattener.into(observation, vectors[0])
         if not any(map(len, self.memories.values())):
             return self._predict_without_memory(len(vectors) if batch else None), state
-        if batch:
-            keys = embedding.embed_batch(vectors)
-        else:
-            keys = np.empty((1, embedding.key_dim))
-            embedding.embed(vectors[0], keys[0])
+        keys = self.embedding.embed_batch(vectors)
         if deterministic:
             stored = self.greedy_actions(keys)
         else:

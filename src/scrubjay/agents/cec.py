@@ -55,7 +55,8 @@ from scrubjay.embedding import (
     SelectKeys,
 )
 from scrubjay.memory import EpisodicMemory
-from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
+from scrubjay.memory.kdtree import TreeArrays, search
+from scrubjay.memory.tree_arrays import STACK
 from scrubjay.memory.writing import discounted_returns
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
@@ -140,12 +141,13 @@ def nearest_actions(
     Returns the index of a key that is not finite, or -1.
     """
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
-    key, row = np.empty(keys.shape[1], np.float32), np.empty(1, np.int64)
-    distance = np.empty(1, np.float64)
+    key = np.empty(keys.shape[1], np.float32)
+    # one array for all of them, because allocating each takes longer than a step of the search
+    places, bounds, row, distance, _ = split_room(np.empty(2 * STACK + 3), 1)
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
-        find_neighbors(tree, key, len(row), np.inf, row, distance)
+        search(tree, key, len(row), np.inf, row, distance, places, bounds)
         copy_action(actions[row[0]], found[i])
     return -1
 
@@ -342,7 +344,7 @@ TABLE = {
         select=("observation", "desired_goal"),
     ),
 }  # fmt: skip
-# What the paper calls them, where that is another name.
+# The names in the paper, if they differ.
 PAPER_NAMES = {
     "MountainCarContinuous": "SparseMountainCar",
     "Point4Rooms-v1": "Point4RoomsOneGoal",
@@ -350,7 +352,7 @@ PAPER_NAMES = {
     "Safexp-CarGoal": "SafexpCarGoal",
     "FetchReach": "SparseFetchReach",
 }
-# For a task that the paper does not have: its commonest settings.
+# For a task that is not in the paper: its most common settings.
 OTHER_TASKS = Settings(5, 1, 0.1, 1, 0.1, "noise", normalize=True)
 
 

@@ -40,16 +40,16 @@ from scrubjay.agents import discovery, planning
 from scrubjay.agents.base import EnvLike, Folder, MemoryAgent
 from scrubjay.agents.cec_plus_kernels import (
     ALWAYS,
-    BEST,
-    CLOSENESS,
     FAR,
     FOLLOWED,
     HERE,
     RULE,
+    DecisionRule,
     back_up,
     greedy_actions,
     noted_rows,
     planned,
+    promised,
     select_actions,
     weigh,
     weigh_for_goal,
@@ -233,14 +233,14 @@ class CECPlus(MemoryAgent):
 
     @property
     def radius(self) -> float:
-        """How far a neighbour may be; 0 while the threshold is not known yet."""
+        """The largest distance of a neighbour; 0 until the threshold is known."""
         factor = self.radius_factor * (1.0 if self._map is None else WIDER)
-        # another category says nothing about this one
+        # rows of another category are not neighbours
         return float(min(factor, self.flattener.reach) * self.memory.distance_threshold)
 
     @property
     def can_decide(self) -> bool:
-        """Keys are not enough: the threshold may have to be measured first."""
+        """Whether keys and threshold are known; the threshold may be measured after the keys."""
         return self.embedding.ready and self.memory.distance_threshold > 0
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
@@ -260,12 +260,12 @@ class CECPlus(MemoryAgent):
 
     @property
     def _plans_goals(self) -> bool:
-        """Whether goals would be planned for: where keys are observations."""
+        """Whether goals can be planned for: only if keys are whole observations."""
         is_default = type(self.embedding) is FrozenNormalizer
         return self.goal_planning and 0 < self.gamma < 1 and is_default
 
     def _transition_columns(self) -> dict[str, Any]:
-        """Where rows led to, if anything is made of it."""
+        """The columns for next states, if any setting needs them."""
         if self._map is not None:
             columns = {"links": ((LINKS,), np.int32), "moved": len(self._map.goals.desired)}
             return planning.columns(self.embedding.key_dim) | columns
@@ -289,7 +289,7 @@ class CECPlus(MemoryAgent):
     def _with_values(
         self, values: npt.NDArray[np.float32], rules: npt.NDArray[Any], aims: Floats = NO_AIM
     ) -> tuple[Any, ...]:
-        """What a decision reads, with (1, n) values of the rows or (L, n), those of each lane."""
+        """The arguments of a decision; values are (1, n), or (L, n) with a row for each lane."""
         tree, columns = self.memory.tree.arrays, self.memory.column_arrays
         actions = columns["action"]
         # without an aim they are not read; actions have the type that the kernel is compiled for
@@ -297,7 +297,7 @@ class CECPlus(MemoryAgent):
         return *tree, values, actions, self._mask, *steps, aims, rules
 
     def _seek(self, lure: npt.NDArray[np.float32]) -> None:
-        """Follow lures in place of values, if there are any."""
+        """Follow temporary values instead of the stored ones, if there are any."""
         self.seeks = bool(lure.any())
         if self.seeks:
             rules = planned(self._rules.copy(), len(self.memory))
@@ -311,27 +311,27 @@ class CECPlus(MemoryAgent):
         if self.detour_cost and self.gamma < 1 and threshold > 0:
             cost = self.detour_cost * self._dimensions
             fading = -cost * math.log(max(self.gamma, 1e-300)) / threshold
-        fields = {
-            "n_neighbors": self.n_neighbors,
-            "radius": self.radius,
-            "temperature": self.temperature,
-            "relative": self.temperature_unit == "best",
-            "noise_std": self.noise_std,
-            "uniform": not self._adds_noise,
-            "discrete": self.codec.discrete,
-            "threshold": threshold,
+        rule = DecisionRule(
+            n_neighbors=self.n_neighbors,
+            radius=self.radius,
+            temperature=self.temperature,
+            relative=self.temperature_unit == "best",
+            noise_std=self.noise_std,
+            uniform=not self._adds_noise,
+            discrete=self.codec.discrete,
+            threshold=threshold,
             # a share of the range: values come close to the lowest one without being equal to it
-            "worthless": lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
-            "knows": len(memory) > 0 and (not self.skip_worthless or self._has_found),
-            "lowest": lowest,
-            "fading": fading,
-            "best": self.detour_cost is not None,
-            "hold": self.hold,
-            "clock": memory.clock,
-            "seeks": False,
-            "gamma": self.gamma,
-        }
-        return np.array([tuple(fields[name] for name in RULE.names or ())], RULE)
+            worthless=lowest + 1e-6 * (highest - lowest) if self.skip_worthless else -math.inf,
+            knows=len(memory) > 0 and (not self.skip_worthless or self._has_found),
+            lowest=lowest,
+            fading=fading,
+            best=self.detour_cost is not None,
+            hold=self.hold,
+            clock=memory.clock,
+            seeks=False,
+            gamma=self.gamma,
+        )
+        return np.array([rule], RULE)
 
     @property
     def _dimensions(self) -> float:
@@ -339,14 +339,14 @@ class CECPlus(MemoryAgent):
         if self._intrinsic is not None:
             return self._intrinsic
         normalizer = last_normalizer(self.embedding)
-        ignored = 0 if normalizer is None else int(normalizer.ignored.sum())
+        ignored = 0 if normalizer is None else int(np.count_nonzero(normalizer.ignored))
         n_goal = 0 if self._map is None else len(self._map.goals.desired)
         return self.embedding.key_dim - ignored - n_goal
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         epsilon, given = self.epsilon(self.num_timesteps), self._arguments
         if self._map is not None:
-            if lanes.state[0, NUMBER] < 0:  # not of an episode: each has a plan of its own
+            if lanes.state[0, NUMBER] < 0:  # not part of an episode: each key has its own plan
                 return self._decide_apart(self._map, lanes, keys, epsilon)
             fading = float(self._rules["fading"][0])
             found = self._map.plan_lanes(self.memory, lanes, keys, self.gamma, fading, self._draws)
@@ -357,13 +357,13 @@ class CECPlus(MemoryAgent):
         return self._kernel(*given)  # type: ignore[no-any-return]
 
     def _draws(self, lane: int) -> np.random.Generator:
-        """What decides the target of a plan, where there is none."""
+        """The random numbers that choose the target of a plan if no row achieves the goal."""
         return generator(self.seed, Stream.TARGET, lane, self.num_timesteps)
 
     def _plan_of(
         self, known: GoalMap, key: Floats
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any], Floats]:
-        """What `_with_values` takes for one key: (1, n) values for its goal, rule and aim."""
+        """The arguments of `_with_values` for one key: (1, n) values for its goal, rule and aim."""
         goals, aims = known.aims(key[None], np.zeros(1))
         fading = float(self._rules["fading"][0])
         plan = known.known_plan(self.memory, goals[0], self.gamma, fading)
@@ -406,14 +406,14 @@ class CECPlus(MemoryAgent):
             self._intrinsic = intrinsic_dimensions(np.concatenate(keys))
 
     def _useless(self, episodes: list[Experience]) -> npt.NDArray[np.bool_]:
-        """The dimensions of keys that are noise; those of goals never are."""
+        """The dimensions of keys that are noise; those of goals are never included."""
         found = noise_dimensions([(with_last(each), each.actions) for each in episodes])
         if self._map is not None:
             found[[*self._map.goals.desired, *self._map.goals.achieved]] = False
         return found
 
     def _measured(self, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Keys that may be older than the choice of dimensions, as they are since then."""
+        """Set the ignored dimensions to 0 in keys that may be older than their choice."""
         normalizer = last_normalizer(self.embedding)
         if normalizer is None or not normalizer.ignored.any():
             return keys
@@ -446,18 +446,18 @@ class CECPlus(MemoryAgent):
 
     def _promises(self, experience: Experience) -> Floats:
         """The discounted value of each state's best neighbour, -inf if it had none."""
-        promises = np.full(len(experience.rewards), -math.inf)
-        if self.stitching and experience.decided:
-            steps, best = noted_rows(self.memory, experience, BEST)
-            lowest, closeness = self._value_range[0], experience.numbers[steps, CLOSENESS]
-            known = self.memory.value_array[best].astype(np.float64)
-            promises[steps] = lowest + (known - lowest) * closeness
+        if not (self.stitching and experience.decided):
+            return np.full(len(experience.rewards), -math.inf)
+        memory, lowest = self.memory, self._value_range[0]
+        promises: Floats = promised(
+            experience.trace, experience.numbers, memory.written_array, memory.value_array, lowest
+        )
         return promises
 
     def _look_for_goals(self) -> None:
         """Look for goals in the observations; once they are found, paths to them are planned."""
         may = self._looks_for_goals and self._plans_goals and self.album is None
-        if not (may and self._has_found and self.num_timesteps >= self._next_look):
+        if not (may and self.num_timesteps >= self._next_look and self._has_found):
             return
         self._next_look = int(max(self.num_timesteps + 500, 1.25 * self.num_timesteps))
         state = self.embedding.state()
@@ -466,7 +466,7 @@ class CECPlus(MemoryAgent):
             self._use_goals(*found)
 
     def _use_goals(self, goals: Goals, radius: float) -> None:
-        """Store what is known as the rows of a memory without goals."""
+        """Move all rows to a new memory whose keys do not contain the goal."""
         old, self._map, self._next_plan = self.memory, GoalMap(goals, radius), 0
         self.memories = self.make_memories()
         self.memory.distance_threshold = old.distance_threshold
@@ -476,12 +476,12 @@ class CECPlus(MemoryAgent):
         self._link()
 
     def hand_out(self, environment: int) -> Order:
-        # collectors have a copy of the memory of now, which must not become another one
+        # collectors have a copy of the current memory, which must not be replaced
         self._looks_for_goals = False
         return super().hand_out(environment)
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
-        """Every step is a row, whatever its goal; what they are worth depends on the goal."""
+        """Store every step as a row, whatever its goal; values depend on the goal of a plan."""
         returns = self.plain_returns(experience.rewards, experience.terminated)
         check_returns(returns, experience.rewards)
         known.set_env(self.env)
@@ -491,30 +491,32 @@ class CECPlus(MemoryAgent):
         return learned
 
     def _link(self) -> None:
-        """Look for the rows around where each row led to, when the steps have grown enough."""
+        """Link each row to the rows near its next key, when there are enough new steps."""
         if self.num_timesteps >= self._next_plan:
             grown = self.num_timesteps * (1 + (self.planning or 0.25))
             self._next_plan = int(max(self.num_timesteps + 500, grown))
             link_rows(self.memory, self._mask, self.radius)
 
     def _note_outcomes(self, experience: Experience, columns: Mapping[str, Any]) -> None:
-        """Let followed rows know where they led to this time."""
+        """Store in followed rows which state they led to this time."""
         steps, rows = noted_rows(self.memory, experience, FOLLOWED)
+        if len(rows) == 0:
+            return
         chosen = {name: columns[name][steps] for name in ("next", "reward", "ended")}
         self.memory.set_columns(rows, followed=np.ones((len(rows), 1), np.bool_), **chosen)
 
     def planning_rule(self) -> planning.Rule:
-        """How the values of rows follow from each other at present.
+        """The rule for planning with the current settings.
 
         Returns:
-            The rule with which values are swept.
+            How values are propagated.
         """
         rule = self._make_rule()[0]
         radius = float(rule["radius"]) * HERE
         return planning.Rule(self.gamma, radius, float(rule["fading"]), float(rule["lowest"]))
 
     def _plan(self, start: npt.NDArray[np.float32]) -> None:
-        """Sweep the values when the steps have grown enough; look for a target before success."""
+        """Propagate values when there are enough new steps; before success, choose a target."""
         memory, now = self.memory, self.num_timesteps
         if now < self._next_plan or self.gamma == 1:
             return
@@ -534,6 +536,7 @@ class CECPlus(MemoryAgent):
             planning.swept_values(self.memory, self.planning_rule())
             start, rng = self.memory.keys[0], np.random.default_rng(0)
             discovery.lures(self.memory, start, self.planning_rule(), rng)
+            self.memory.set_columns([0], lure=[[0.0]])
             call_goal_kernels(self.memory)
 
     @property
@@ -556,7 +559,7 @@ class CECPlus(MemoryAgent):
         return super().plain_returns(self._extended(rewards, terminated), terminated)
 
     def _extended(self, rewards: Floats, terminated: bool) -> Floats:
-        """The rewards, the last one with what would have come after a time-out."""
+        """The rewards; after a time-out, the last one includes the assumed later rewards."""
         if terminated or self.timeouts == "end":
             return rewards
         extended = rewards.copy()

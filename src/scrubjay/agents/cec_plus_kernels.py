@@ -1,7 +1,7 @@
 """The kernels of `CECPlus`: deciding for all lanes, and the backward pass over an episode."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,63 +41,76 @@ Ints = npt.NDArray[np.int64]
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR, HELD_ACTION = (int(choice) for choice in list(Choice)[:5])
 
-HERE = 1.0 / 3.0  # within this share of the radius a neighbour's value is a promise for a state
-COLDEST = 1e-300  # a temperature that is as good as 0 and may be divided by
+HERE = 1.0 / 3.0  # stitching uses neighbours within this share of the radius
+COLDEST = 1e-300  # practically 0, but can be divided by
 ALWAYS = 1e9  # the exploration scale of an episode that only explores
-STILL = 0.1  # thresholds; a shorter step is none
-RIM = 5.0  # steps that the rim of a goal is farther away than its middle, which is hardly missed
-AROUND = 8  # rows asked for what the state is worth that a step would lead to
-FAR = 64  # rows that are asked when no neighbour knows anything
+STILL = 0.1  # a step of less than this many thresholds does not count as movement
+RIM = 5.0  # steps by which the value of a goal is reduced at its edge, which is easily missed
+AROUND = 8  # rows that give the value of a predicted state
+FAR = 64  # rows that are searched if no neighbour has a value
 
-# Columns of the trace behind `CHOICE`: the row whose action was taken as it is and from where it
-# stands (within the threshold), the best row close by, and the memory's clock at the decision.
-# -1: no row.
+# Columns of the trace after `CHOICE`: the row whose action was executed within the threshold of its
+# key, the best row near the state, and the memory's clock at the decision. -1: no row.
 FOLLOWED, BEST, SEEN = range(1, 4)
-CLOSENESS = WEIGHT + 1  # of the numbers: what the best neighbour's value counts here
+CLOSENESS = WEIGHT + 1  # column of the numbers: the weight of the best neighbour's value
 
-RULE = np.dtype(
-    [
-        ("n_neighbors", np.int64),
-        ("radius", np.float64),
-        ("temperature", np.float64),
-        ("relative", np.bool_),  # whether the temperature is a share of the best value
-        ("noise_std", np.float64),
-        ("uniform", np.bool_),
-        ("discrete", np.bool_),
-        ("threshold", np.float64),
-        ("worthless", np.float64),  # rows of at most this value are ignored
-        ("knows", np.bool_),  # whether there are others
-        ("lowest", np.float64),
-        ("fading", np.float64),  # at the distance f a value counts exp(-fading * f) times
-        ("best", np.bool_),  # whether the greedy action is the best neighbour's
-        ("hold", np.int64),
-        ("clock", np.int64),
-        ("seeks", np.bool_),  # whether values are lures, which end at a target
-        ("gamma", np.float64),  # discount factor
-    ]
-)
-"""What a decision reads of the settings and of the memory's present state."""
+
+class DecisionRule(NamedTuple):
+    """The settings and the current state of the memory, as used by a decision."""
+
+    n_neighbors: int
+    radius: float
+    temperature: float
+    relative: bool  # whether the temperature is a share of the best value
+    noise_std: float
+    uniform: bool
+    discrete: bool
+    threshold: float
+    worthless: float  # rows of at most this value are ignored
+    knows: bool  # whether any row has a higher value
+    lowest: float
+    fading: float  # the weight of a value at the distance f is exp(-fading * f)
+    best: bool  # whether the greedy action is the best neighbour's
+    hold: int
+    clock: int
+    seeks: bool  # whether the episode travels to a target and explores there
+    gamma: float  # discount factor
+
+
+RULE = np.dtype(list(DecisionRule.__annotations__.items()))
 
 
 def noted_rows(memory: EpisodicMemory, experience: Experience, column: int) -> tuple[Ints, Ints]:
-    """The rows that decisions of an episode have noted, where they are still the same.
+    """The rows that were recorded by the decisions of an episode and have not been replaced.
 
     Args:
         memory: The memory.
         experience: The episode.
-        column: Of its trace: `FOLLOWED` or `BEST`.
+        column: The column of its trace, `FOLLOWED` or `BEST`.
 
     Returns:
         The steps, and their rows.
     """
-    rows = experience.trace[:, column]
-    # with several environments, another one may have replaced a row since
-    same = (rows >= 0) & (memory.written_array[rows] <= experience.trace[:, SEEN])
-    return np.flatnonzero(same), rows[same]
+    found: tuple[Ints, Ints] = same_rows(experience.trace, column, memory.written_array)
+    return found
+
+
+@compiled()
+def same_rows(trace: Ints, column: int, written: Ints) -> tuple[Ints, Ints]:
+    """The steps that have noted a row that is still the same, and these rows."""
+    steps, rows = np.empty(len(trace), np.int64), np.empty(len(trace), np.int64)
+    count = 0
+    for t in range(len(trace)):
+        row = trace[t, column]
+        # with several environments, another one may have replaced a row since
+        if 0 <= row < len(written) and written[row] <= trace[t, SEEN]:
+            steps[count], rows[count] = t, row
+            count += 1
+    return steps[:count], rows[:count]
 
 
 def planned(rules: npt.NDArray[Any], n_rows: int) -> npt.NDArray[Any]:
-    """The rule of decisions whose values are those of a plan: above 0 where a way is known."""
+    """The rule for the values of a plan, which are above 0 if a path is known."""
     rules["knows"], rules["seeks"] = n_rows > 0, True
     rules["lowest"], rules["worthless"] = 0.0, 1e-6
     return rules
@@ -133,9 +146,9 @@ def select_actions(
 ) -> int:
     """The decisions of all lanes; returns the lane whose key is not finite, or -1.
 
-    `plans` are the values of all rows, those of each lane where every lane has a goal of its own.
-    `mask` is 0 for the dimensions of keys that tell the goal, which the memory does not have.
-    `nexts`, `moved` and `aims` are for goals (`score_predictions`); an aim without a limit is none.
+    `plans` has the values of all rows, for each lane if every lane has its own goal.
+    `mask` is 0 for the dimensions of keys that contain the goal, which the memory does not store.
+    `nexts`, `moved` and `aims` are for goals (`score_predictions`); a limit of 0 means no goal.
     """
     tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
     n_neighbors, key_dim = rule.n_neighbors, keys.shape[1]
@@ -166,7 +179,7 @@ def select_actions(
         at_random = explore and rule.uniform
         found = 0
         if rule.knows:
-            # a random step follows no one: only what is promised here matters
+            # a random action uses no neighbour: only the value for stitching is needed
             radius = rule.radius * HERE if at_random else rule.radius
             found = search(tree, place, n_neighbors, radius, rows, squared, places, distances)
             note_distance(tree, place, found, squared, step + state[lane, NUMBER], noted)
@@ -180,7 +193,7 @@ def select_actions(
             )
         note_best(rows, squared, scores, count, rule, notes, noted)
         if rule.seeks and notes[BEST] >= 0 and values[notes[BEST]] >= TARGET:
-            scales[lane] = ALWAYS  # it has arrived: from now on at random
+            scales[lane] = ALWAYS  # the target is reached: explore for the rest of the episode
         if count == 0 or at_random:
             notes[CHOICE] = UNIFORM if at_random else NO_NEIGHBOR
             write_uniform_action(bounds, rule.discrete, uniforms[2:], action)
@@ -200,7 +213,7 @@ def select_actions(
             continue
         copy_action(actions[row], action)
         notes[CHOICE] = MEMORY
-        # what its action does elsewhere says nothing about where the row stands
+        # farther away, the outcome of its action is no information about the row
         if squared[chosen] <= rule.threshold**2:
             notes[FOLLOWED] = row
     return -1
@@ -211,7 +224,7 @@ def weigh(
     values: npt.NDArray[np.float32], rows: Ints, squared: Floats, found: int, rule: Any,
     scores: Floats,
 ) -> int:  # fmt: skip
-    """Keep the neighbours that know something, in front; returns how many, with their scores."""
+    """Move the neighbours that have a value to the front; returns their number and scores."""
     count = 0
     for i in range(found):
         value = np.float64(values[rows[i]])
@@ -231,24 +244,24 @@ def score_predictions(
     nexts: npt.NDArray[np.float32], moved: npt.NDArray[np.float32], aim: Floats,
     key: npt.NDArray[np.float32], rows: Ints, count: int, rule: Any, scores: Floats,
 ) -> None:  # fmt: skip
-    """Score neighbours by the state that their steps would lead to from here.
+    """Score neighbours by the state that their actions would lead to from the current one.
 
-    A step is assumed to move the key by as much as it did where its row stands, and the achieved
-    goal by `moved`. Small goals are missed otherwise: the same action leads elsewhere from here.
+    An action is assumed to change the key by as much as it did at its row, and the achieved goal
+    by `moved`. Otherwise small goals are missed, because the same action ends at another state.
 
     Args:
         tree: The index.
-        values: What each row is worth for the goal.
+        values: The value of each row for the goal.
         mask: 1 for each dimension of the state.
         nexts: (n, D): the keys that the rows led to.
         moved: (n, G): how far they moved the achieved goal.
-        aim: (G + 1,): the achieved goal of now minus the desired one, and how far the goal may be
-            missed.
+        aim: (G + 1,): the current achieved goal minus the desired one, and the largest distance at
+            which the goal is achieved.
         key: (D,): the key of the state.
         rows: The neighbours.
         count: Their number.
         rule: What a decision reads of the settings.
-        scores: Is written to.
+        scores: Receives the scores.
     """
     limit = aim[-1]
     near_rows, near_squared = np.empty(AROUND, np.int64), np.empty(AROUND, np.float64)
@@ -301,8 +314,8 @@ def weigh_for_goal(
 def note_best(
     rows: Ints, squared: Floats, scores: Floats, count: int, rule: Any, notes: Ints, noted: Floats
 ) -> None:
-    """Write down the best row close by, whose value is what this state promises."""
-    # squared distances are in ascending order; what is far away promises nothing about here
+    """Record the best row near the state, whose value is used for stitching."""
+    # squared distances are in ascending order; rows far away are not used for stitching
     n_here = 0
     while n_here < count and squared[n_here] <= (rule.radius * HERE) ** 2:
         n_here += 1
@@ -316,7 +329,7 @@ def note_best(
 def is_stuck(
     key: npt.NDArray[np.float32], before: npt.NDArray[np.float32], threshold: float
 ) -> bool:
-    """Whether a step moved nothing, as against a wall: then it is no use to hold its action."""
+    """Whether a step did not change the state, as at a wall: its action is not repeated then."""
     squared = 0.0
     for i in range(len(key)):
         squared += (np.float64(key[i]) - np.float64(before[i])) ** 2
@@ -341,7 +354,7 @@ def greedy_actions(
 ) -> int:
     """The evaluation rule: the best of the neighbours, or (`best` is False) the closest row.
 
-    Where no neighbour knows something, the closest of the next `FAR` that does. Returns the index
+    If no neighbour has a value, the closest of the next `FAR` rows that has one. Returns the index
     of a key that is not finite, or -1.
     """
     tree, rule = TreeArrays(tree_keys, nodes, boxes, buckets), rules[0]
@@ -381,11 +394,24 @@ def greedy_actions(
 
 
 @compiled()
+def promised(
+    trace: Ints, numbers: Floats, written: Ints, values: npt.NDArray[np.float32], lowest: float
+) -> Floats:
+    """What the best neighbour of each state is worth there, -inf where there was none."""
+    promises = np.full(len(trace), -np.inf)
+    steps, rows = same_rows(trace, BEST, written)
+    for i in range(len(steps)):
+        known = np.float64(values[rows[i]])
+        promises[steps[i]] = lowest + (known - lowest) * numbers[steps[i], CLOSENESS]
+    return promises
+
+
+@compiled()
 def back_up(rewards: Floats, gamma: float, promises: Floats) -> Floats:
     """The value of each step, backwards: v_t = r_t + gamma max(v_{t+1}, promises[t + 1]).
 
-    `promises` tells what the best neighbour of each state is worth there, -inf where there is none.
-    Without any, the values are those of the paper.
+    `promises` contains the reduced value of the best neighbour of each state, -inf if it has none.
+    If all are -inf, the values are those of the paper.
     """
     returns = np.empty(len(rewards))
     value = 0.0

@@ -1,8 +1,8 @@
-"""Where to go while nothing has been found: to a rarely visited place, over stored transitions.
+"""Exploration before the first success: episodes travel to a rarely visited state.
 
 Keys are counted in cells, one standard deviation wide. Of some rows in cells with few rows, the one
-that takes the most steps to reach from the start becomes the target; the lure of every other row
-falls with the number of steps from it to the target.
+that takes the most steps to reach from the start becomes the target. Every other row gets a
+temporary value (`lure`) that decreases with the number of steps from it to the target.
 """
 
 import numpy as np
@@ -14,36 +14,36 @@ from scrubjay.memory import EpisodicMemory
 
 Floats = npt.NDArray[np.float64]
 
-TARGET = 2.0  # the lure of a target, where exploring begins; the value of a goal is 1
-CONNECTED = 0.25  # the share of rows that must know a way to it
-CANDIDATES = 8  # rows in rare places, of which the one farthest away is the target
+TARGET = 2.0  # the value of a target, at which exploration begins; the value of a goal is 1
+CONNECTED = 0.25  # the share of rows that must have a path to it
+CANDIDATES = 8  # rows in rarely visited cells, of which the one farthest away is the target
 CELL_HASH = 0x9E3779B97F4A7C15  # its powers, modulo 2 to the 64, turn a cell into one number
 
 
 def rare_row(keys: npt.NDArray[np.float32], rng: np.random.Generator) -> int:
     """A random row, cells drawn with a probability inverse to the number of their rows.
 
-    Cells are those of some of the dimensions only, drawn again each time: what is rare in all of
-    them together is mostly an odd mixture of what is common in each.
+    Cells have a random subset of the dimensions, drawn again each time: a cell that is rare in all
+    dimensions together is usually a combination of coordinates that are common by themselves.
     """
     some = rng.random(keys.shape[1:]) < 0.5
     some[rng.integers(keys.shape[1])] = True
     cells = np.floor(keys[:, some]).astype(np.int64)
-    # one number for each cell: to sort rows of numbers takes ten times as long
+    # one number for each cell: sorting rows of numbers takes ten times as long
     factors = np.full(cells.shape[1], CELL_HASH, np.uint64).cumprod().view(np.int64)
     _, inverse = np.unique(cells @ factors, return_inverse=True)
     counts = np.bincount(inverse)
-    # every cell weighs 1 / n, each of its n rows 1 / n of that
+    # the weight of a cell with n rows is 1 / n, and that of each of its rows 1 / n of this
     weights = 1.0 / counts[inverse].astype(np.float64) ** 2
     return int(rng.choice(len(keys), p=weights / weights.sum()))
 
 
 def far_row(keys: npt.NDArray[np.float32], reached: Floats, rng: np.random.Generator) -> int:
-    """Of some rows in rarely visited places the one that takes the most steps to reach.
+    """Of some rows in rarely visited cells, the one that takes the most steps to reach.
 
     Args:
         keys: The keys of all rows.
-        reached: gamma to the number of steps to each row, 0 where no way is known.
+        reached: gamma to the number of steps to each row, 0 if no path is known.
         rng: Draws the rows.
     """
     drawn = [rare_row(keys, rng) for _ in range(CANDIDATES)]
@@ -54,15 +54,15 @@ def far_row(keys: npt.NDArray[np.float32], reached: Floats, rng: np.random.Gener
 def lures(
     memory: EpisodicMemory, start: npt.NDArray[np.float32], rule: Rule, rng: np.random.Generator
 ) -> npt.NDArray[np.float32]:
-    """How soon each row leads to a target: 1 at the target, 0 where no way is known.
+    """The temporary value of each row: `TARGET` at the target, 0 if no path to it is known.
 
-    All are 0 if only few rows know a way. In many dimensions hardly any two episodes meet: then the
-    way back is a single episode that would have to be repeated, and going there is no exploration.
+    All are 0 if only few rows have a path. In many dimensions paths of different episodes hardly
+    ever meet: the path would then be a single episode, and repeating it would not be exploration.
 
     Args:
         memory: The memory, with the columns of `planning.columns`.
         start: The key of a state in which episodes begin.
-        rule: How values follow from each other.
+        rule: How values are propagated.
         rng: Draws the target.
     """
     rows, near = linked_rows(memory, rule)
@@ -77,9 +77,9 @@ def lures(
 
 @compiled()
 def reach(links: npt.NDArray[np.int64], near: Floats, start: int, gamma: float) -> Floats:
-    """How soon each row is reached from one of them: gamma to the number of steps, 0 if never.
+    """Compute gamma to the number of steps from a row to each other, 0 if it is not reached.
 
-    Episodes are written from their end, so a pass from the last row to the first goes along them.
+    Episodes are written backwards, so a pass from the last row to the first follows their steps.
     """
     reached = np.zeros(len(links))
     reached[start] = 1.0

@@ -193,19 +193,19 @@ def explain_best(
     memory: EpisodicMemory, key: Floats, rule: Any, weigh: Callable[..., int], far: int,
     values: npt.NDArray[np.float32],
 ) -> Explanation:  # fmt: skip
-    """The decision of `CECPlus`: the best of the neighbours that know something.
+    """The decision of `CECPlus`: the best of the neighbours that have a value.
 
     Args:
         memory: The memory.
         key: The key.
         rule: What a decision reads of the settings.
-        weigh: The kernel that moves the neighbours which know something to the front and returns
-            how many there are, with their scores.
-        far: How many rows are asked where no neighbour knows anything.
+        weigh: The kernel that moves the neighbours that have a value to the front and returns
+            their number, with their scores.
+        far: How many rows are searched if no neighbour has a value.
         values: The values of all rows.
 
     Returns:
-        All neighbours, those that know something first; where none does, the one row that is
+        All neighbours, those that have a value first; if none has, the one row that is
         followed.
     """
     rows, found_at = memory.neighbors(key, int(rule["n_neighbors"]), float(rule["radius"]))
@@ -238,14 +238,14 @@ def explain_best(
 
 
 def _share(score: float, value: float, lowest: float) -> float:
-    """How much of a value counts here, measured from the lowest one."""
+    """The share of a value that remains at its distance, measured from the lowest value."""
     return min((score - lowest) / (float(value) - lowest), 1.0) if value > lowest else 1.0
 
 
 def _closest_known(
     memory: EpisodicMemory, key: Floats, rule: Any, far: int, values: npt.NDArray[np.float32]
 ) -> tuple[int, float]:
-    """The closest row that knows something, or the closest one."""
+    """The closest row that has a value, or the closest row."""
     n = far if rule["worthless"] > -np.inf else 1
     rows, distances = memory.neighbors(key, n)
     known = np.flatnonzero(values[rows] > rule["worthless"])

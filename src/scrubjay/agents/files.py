@@ -193,7 +193,7 @@ def upgraded(name: str, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
 
 
 def _with_memory_names(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """0.1.0 knew one memory, without a name."""
+    """In 0.1.0 there was one memory, without a name."""
     if "memories" in manifest:
         return manifest
     return {**manifest, "memories": {"memory": manifest["memory"]}}

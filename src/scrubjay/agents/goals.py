@@ -1,18 +1,17 @@
-"""Goals: the way to any goal, planned over the stored transitions when it is needed.
+"""Goals: the path to any goal, planned over the stored transitions when it is needed.
 
-Where observations tell which goal is desired, rows are stored without it: their keys are those of
-the state alone, and each keeps the key that it led to, which tells the goal that was achieved
-there. For a desired goal, the rows that reach its middle are worth 1, those that reach its rim a
-little less, and the others what the best of the rows around the key that they led to are worth,
-discounted. So whatever was seen on the way to one goal serves all others, and no goal has to be
-reached twice.
+If observations contain the desired goal, rows are stored without it: their keys are those of the
+state only, and each row stores its next key, which contains the goal that was achieved there. For a
+desired goal, rows that achieve its centre have the value 1, rows that achieve its edge a little
+less, and all others the discounted value of the best row near their next key. So experience
+with one goal is used for all goals, and no goal has to be reached twice.
 
-Observations without named goals may have some all the same: numbers that stay the same within an
-episode, and that others come close to at every success (`goals_in`).
+Flat observations may contain goals too: dimensions that are constant within an episode, and to
+which other dimensions are close at every success (`goals_in`).
 
-Whether a goal is achieved is asked of the environment's own `compute_reward`; where there is none,
-goals are equal that are as close as those of observed successes. Where no row achieves the desired
-goal, the rows that come nearest to it are the target.
+Whether a goal is achieved is computed by `compute_reward` of the environment. Without it, a goal is
+achieved if the distance to it is at most the largest distance in observed successes. If no row
+achieves the desired goal, the rows nearest to it are the target.
 """
 
 import math
@@ -40,20 +39,20 @@ Keys = npt.NDArray[np.float32]
 Values = npt.NDArray[np.float32]
 Rewards = Callable[[Floats, Floats], Floats]
 
-LINKS = 8  # rows around the key that a row led to
-PLANNED = 30_000  # newest rows, over which a training episode is planned: its time is bounded
-WIDER = 5 / 3  # times the usual radius: it is predicted where a step would lead to from here
+LINKS = 8  # rows near the next key to which a row is linked
+PLANNED = 30_000  # newest rows that a plan in training covers, so that its time is bounded
+WIDER = 5 / 3  # times the usual radius, because the states that actions lead to are predicted
 KEPT_PLANS = 64
 LATEST_PLANS = 8
 ROUNDING = 1e-6  # of a number's distance from its mean: what is lost in float32, with room
-FEWEST_SUCCESSES = 8  # for different goals, before goals are looked for
-CLOSE = 0.3  # standard deviations that a goal is missed by at a success, at most
+FEWEST_SUCCESSES = 8  # for different goals, before goals are searched in flat observations
+CLOSE = 0.3  # largest distance to a goal at a success, in standard deviations
 EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
-AGREED = 0.8  # share of the steps to within that distance of a goal that were paid
+AGREED = 0.8  # share of the steps to within that distance of a goal that had a reward
 
 
 class Goals(NamedTuple):
-    """Where in a key the goals are.
+    """The dimensions of a key that contain goals.
 
     Attributes:
         desired: The dimensions of the desired goal.
@@ -104,12 +103,12 @@ def find_goals(flattener: Flattener) -> Goals | None:
 
 
 def goals_in(memory: EpisodicMemory, shift: Floats, scale: Floats) -> tuple[Goals, float] | None:
-    """Find goals in observations that do not name them.
+    """Find goals in flat observations.
 
-    A goal stays the same within an episode and differs between episodes. Another dimension tells
-    the achieved goal if it comes close to the goal at every success; or the difference of the
-    two, if it comes close to 0 at every success and the goal explains it: added to the goal, it
-    can be predicted from the rest of the observation.
+    A goal is constant within an episode and differs between episodes. Another dimension is the
+    achieved goal if it is close to the goal at every success. It is the difference of the two if it
+    is close to 0 at every success and depends on the goal: the sum of goal and difference can then
+    be predicted from the rest of the observation.
 
     Args:
         memory: The memory, with the columns "next" and "reward".
@@ -117,11 +116,11 @@ def goals_in(memory: EpisodicMemory, shift: Floats, scale: Floats) -> tuple[Goal
         scale: (D,): the scale.
 
     Returns:
-        Where the goals are and how close they come at a success, None where there are none.
+        The goals and their largest distance at a success, None if there are none.
     """
     keys, nexts = memory.keys, memory.columns["next"]
     # a row that was followed keeps where it led to then, for a goal within the threshold of its own
-    some = slice(None, None, 1 + len(keys) // MOST)  # few are enough to say no
+    some = slice(None, None, 1 + len(keys) // MOST)  # a few rows are enough to exclude goals
     same, apart = (keys[some] == nexts[some]).mean(axis=0), np.abs(nexts[some] - keys[some])
     still = (same > 0.5) & (apart.max(axis=0) <= memory.distance_threshold)
     fixed = still & (np.ptp(keys[some], axis=0) > 0)
@@ -174,12 +173,12 @@ def _explains(
 
 
 class Plan(NamedTuple):
-    """The way to a goal.
+    """The path to a goal.
 
     Attributes:
-        values: What each row is worth: 1 where the middle of the goal is reached. Where no row
-            achieves it, those that come nearest are worth `TARGET`, which is more.
-        limit: How far from the middle the rows are that achieve the goal, at most; 0 if none does.
+        values: The value of each row: 1 if it achieves the centre of the goal. If no row achieves
+            it, the nearest rows have the value `TARGET`, which is higher.
+        limit: The largest distance to the centre of rows that achieve the goal; 0 if none does.
     """
 
     values: Values
@@ -187,7 +186,7 @@ class Plan(NamedTuple):
 
 
 class LanePlans:
-    """What rows are worth for the goal of each lane; it changes with the goal and the episode."""
+    """The values of rows for the goal of each lane; they change with the goal and the episode."""
 
     def __init__(self) -> None:
         self.values: Values = np.zeros((1, 1), np.float32)
@@ -223,7 +222,7 @@ class LanePlans:
         self._aims[lane] = aim
 
     def reserve(self, n_lanes: int, n_rows: int) -> None:
-        """Make room; rows that a plan does not know are worth nothing for it."""
+        """Allocate arrays; rows that are newer than a plan have the value 0 in it."""
         lanes, rows = self.values.shape
         if n_lanes > lanes or n_rows > rows:
             rows = rows if n_rows <= rows else 2 * n_rows
@@ -234,7 +233,7 @@ class LanePlans:
 
 
 class GoalMap:
-    """What is known of goals: where they are, when one is achieved, and the plans for some.
+    """Goals: their dimensions, when one is achieved, and the plans for some of them.
 
     Args:
         goals: Where they are in a key.
@@ -268,7 +267,7 @@ class GoalMap:
         return cls(goals, float(state["radius"]))
 
     def set_scale(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over with which numbers keys were normalised.
+        """Set the numbers by which keys were normalised.
 
         Args:
             state: The state of the normaliser.
@@ -276,10 +275,10 @@ class GoalMap:
         self._shift, self._scale = state["mean"], np.sqrt(state["variance"])
 
     def set_env(self, env: Any) -> None:
-        """Take over the environment, or None; its `compute_reward` decides what is achieved."""
+        """Set the environment, or None; its `compute_reward` decides what is achieved."""
         if env is not self._env:
             self._env, self._compute = env, reward_function(env, self.goals)
-            self._known, self.lanes = (-1, {}), LanePlans()  # what another one called achieved
+            self._known, self.lanes = (-1, {}), LanePlans()  # plans of the former one
 
     def desired(self, keys: npt.NDArray[Any]) -> Floats:
         """(n, G): the desired goals of keys, in the numbers of the environment."""
@@ -292,7 +291,7 @@ class GoalMap:
         return self.goals.reached(keys * self._scale + self._shift)
 
     def observe(self, keys: npt.NDArray[Any], rewards: Floats) -> None:
-        """Learn from an episode how close goals are that count as equal.
+        """Update the largest distance at which a goal is achieved, from an episode.
 
         Args:
             keys: (n + 1, D): its keys, that after the last action too.
@@ -301,7 +300,7 @@ class GoalMap:
         desired, achieved = self.desired(keys[:-1]), self.achieved(keys[1:])
         paid = rewards > rewards.min()
         if self._compute is not None:
-            # goals of its own that are near in time are near in space
+            # consecutive achieved goals are close to each other
             desired, achieved = achieved[:-1], achieved[1:]
             paid = self._compute(achieved, desired) >= self._compute(desired, desired)
         if paid.any():
@@ -356,7 +355,7 @@ class GoalMap:
         fading: float,
         rng: np.random.Generator | None = None,
     ) -> Plan:
-        """What each row is worth for a goal.
+        """The value of each row for a goal.
 
         Args:
             memory: The memory, with the columns "next" and "links".
@@ -364,8 +363,8 @@ class GoalMap:
             gamma: Discount factor.
             fading: At the distance f a value counts exp(-fading f) times.
             rng: For training: decides, if no row achieves the goal, whether the target is the row
-                that comes nearest or one in a rarely visited place, and only the newest `PLANNED`
-                rows are planned for. Without it always the former, and all rows.
+                nearest to it or one in a rarely visited cell; the plan covers the newest `PLANNED`
+                rows. Without it, the target is the nearest row, and the plan covers all rows.
 
         Returns:
             The plan.
@@ -404,7 +403,7 @@ class GoalMap:
             draws: Makes the random numbers of a lane.
 
         Returns:
-            (L, n): what each row is worth for each lane, and (L, G + 1): their aims.
+            (L, n): the value of each row for each lane, and (L, G + 1): their aims.
         """
         self.lanes.reserve(len(keys), len(memory))
         goals, aims = self.aims(keys, self.lanes.limits)
@@ -424,7 +423,7 @@ class GoalMap:
         if clock != memory.clock:
             plans = {}
             self._known = memory.clock, plans
-        # other threads may do the same at the same time, and find the same
+        # other threads may do the same at the same time, with the same result
         found = plans.get(goal.tobytes())
         if found is None:
             if len(plans) >= KEPT_PLANS:
@@ -459,14 +458,14 @@ def newest_rows(memory: EpisodicMemory, n: int) -> Ints:
     if n_rows <= n:
         return np.arange(n_rows)
     newest = memory.table.counters.item(NEWEST)
-    if newest < 0:  # a collector's copy knows no order of recency
+    if newest < 0:  # a collector's copy has no order of recency
         newest = int(memory.written_array[:n_rows].argmax())
     found: Ints = np.arange(newest + 1 - n, newest + 1) % n_rows
     return found
 
 
 def _targets(keys: Keys, apart: Floats, rng: np.random.Generator | None) -> npt.NDArray[np.bool_]:
-    """The rows that come nearest to a goal or, half of the time, a row in a rare place."""
+    """The rows nearest to a goal or, with probability 0.5, a row in a rarely visited cell."""
     if rng is not None and rng.random() < 0.5:
         chosen: npt.NDArray[np.bool_] = np.arange(len(keys)) == rare_row(keys, rng)
         return chosen
@@ -496,7 +495,7 @@ def write_ways(
     repeated = repeated_steps(memory, mask, experience, columns["next"])
     # from the last step to the first, so that a sweep carries values along an episode
     steps = np.flatnonzero(~repeated)[::-1]
-    # after a success it would have gone on for other goals, after a failure not
+    # with another goal the episode would have continued after a success, not after a failure
     columns["ended"] &= experience.terminated and returns.max() <= 0
     columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
     columns["moved"] = known.moved(experience.keys, columns["next"])
@@ -514,7 +513,7 @@ def write_ways(
 def repeated_steps(
     memory: EpisodicMemory, mask: Keys, experience: Experience, nexts: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Which steps followed a row from where it stands, and led to where it had led."""
+    """Which steps followed a row from its own state, and led to the same next state."""
     repeated = np.zeros(len(nexts), np.bool_)
     if experience.decided and len(memory) > 0:
         steps, rows = noted_rows(memory, experience, FOLLOWED)
@@ -550,10 +549,10 @@ def link_rows(memory: EpisodicMemory, mask: Keys, radius: float) -> None:
 def closeness_of_links(
     nexts: Keys, mask: Keys, keys: Keys, links: npt.NDArray[np.int32], fading: float, places: Ints
 ) -> tuple[Ints, Floats]:
-    """What the value of each linked row counts at the key that a row led to.
+    """The weight of the value of each linked row at the next key of a row.
 
     Args:
-        nexts: (n, D): where some rows led to.
+        nexts: (n, D): the next keys of some rows.
         mask: (D,): 1 for each dimension of the state.
         keys: The keys of all rows.
         links: (n, LINKS): the rows that they are linked to.
@@ -561,7 +560,7 @@ def closeness_of_links(
         places: Where each row is among them, -1 if it is not: links to it are left out.
 
     Returns:
-        (n, LINKS): the places of the linked rows, then -1; and what each counts.
+        (n, LINKS): the places of the linked rows, then -1; and their weights.
     """
     kept, near = np.full(links.shape, -1, np.int64), np.zeros(links.shape)
     for i in range(len(links)):
@@ -655,7 +654,7 @@ def _find(env: Any) -> Callable[..., Any] | None:
         return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
     if isinstance(env, VectorEnv):
         env = env.unwrapped  # wrappers of vector environments cannot call functions
-    # asked first, because a worker process ends when it is told to call what it does not have
+    # checked first, because a worker process ends if it must call a method that does not exist
     if hasattr(env, "env_method"):  # a VecEnv of Stable-Baselines3
         if not env.has_attr(name):
             return None

@@ -1,4 +1,4 @@
-"""What CECPlus measures of its keys: how far a step goes, and which dimensions tell nothing."""
+"""What CECPlus measures in its keys: the length of a step, and which dimensions are noise."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,20 +18,20 @@ from scrubjay.embedding.select import Identity
 
 Array = npt.NDArray[Any]
 
-JITTER = 1e-3  # shorter steps, in standard deviations of the keys, are none
+JITTER = 1e-3  # shorter steps, in standard deviations of the keys, are not counted
 LAGS = (1, 2, 3)
 FEWEST = 500  # pairs of steps on which dimensions are judged
 MOST = 1500  # steps that are compared with each other
 APART = 10  # steps
 BLOCK = 500  # dimensions that are compared with all others at once
-DISTINCT = 0.5  # share of the steps with a number of its own, of a sensor of noise
-SIGNIFICANT = 5.0  # standard errors of a correlation that is no chance, among hundreds of them
+DISTINCT = 0.5  # a sensor of noise has more distinct values than this share of the steps
+SIGNIFICANT = 5.0  # standard errors above which one of hundreds of correlations is significant
 
 
 def median_step(episodes: list[Array]) -> float:
-    """The median distance between consecutive keys that differ; 1 where nothing ever moves.
+    """The median distance between consecutive keys that differ; 1 if all are equal.
 
-    Simulators jitter: what moves by less than a thousandth of its spread stands still.
+    Changes of less than a thousandth of the spread are jitter of the simulator, not movement.
     """
     steps = np.concatenate([np.linalg.norm(np.diff(keys, axis=0), axis=1) for keys in episodes])
     for least in (JITTER, 0.0):
@@ -42,7 +42,7 @@ def median_step(episodes: list[Array]) -> float:
 
 
 def intrinsic_dimensions(keys: Array) -> float:
-    """How many numbers would tell keys apart, estimated from the two nearest neighbours of each.
+    """The intrinsic dimension of keys, estimated from the two nearest neighbours of each.
 
     n / sum(log(r2 / r1)) with the distances r1 and r2 (TwoNN: Facco and others, 2017). Keys of
     images have far more dimensions than what they show.
@@ -74,10 +74,10 @@ def squared_distances(keys: Array) -> Array:
 def noise_dimensions(episodes: list[tuple[Array, Array]]) -> npt.NDArray[np.bool_]:
     """The dimensions of keys that are white noise, a mask.
 
-    White noise is correlated with nothing: not with itself one to three steps before, not with the
-    other dimensions, not with the action just taken, and its size is neither (a sensor that
-    trembles more while the agent moves tells that it moves). Such dimensions say nothing about
-    where the agent is. If all are like that, none is noise: they may be all there is to know.
+    Neither white noise nor its absolute value is correlated with its own values one to three steps
+    before, with the other dimensions or with the last action. (A sensor whose variance increases
+    while the agent moves is not noise in this sense.) Such dimensions contain no information about
+    the state. If all dimensions are like that, none is treated as noise.
 
     Args:
         episodes: The keys, those after the last action too, and the actions of each episode.
@@ -92,7 +92,7 @@ def noise_dimensions(episodes: list[tuple[Array, Array]]) -> npt.NDArray[np.bool
     levels = [standardised(keys, whole) for keys, _ in episodes]
     size = np.abs(np.concatenate(levels))
     sizes = [standardised(np.abs(level), size) for level in levels]
-    # a sensor of noise hardly ever shows a number twice, a contact or a one-hot place often does
+    # noise hardly ever has the same value twice; a contact or a one-hot position often does
     noise = moving & (distinct(whole) > DISTINCT * len(whole))
     for series in (levels, sizes):
         for lag in LAGS:
@@ -166,7 +166,7 @@ def correlated(pairs: list[tuple[Array, Array]]) -> npt.NDArray[np.bool_]:
 def prediction_error(known: Array, unknown: Array, n_neighbors: int = 5) -> float:
     """The mean squared error of predicting rows from the mean of those whose `known` are nearest.
 
-    Steps close in time are no evidence for each other and are left out.
+    Steps close in time are left out, because they are similar anyway.
     """
     nearest = np.argpartition(squared_distances(known), n_neighbors, axis=1)[:, :n_neighbors]
     return float(((unknown - unknown[nearest].mean(axis=1)) ** 2).mean())

@@ -215,11 +215,11 @@ class MFEC(MemoryAgent):
         n_neighbors: rows whose values are averaged for a state that is not in the memory, k
         gamma: discount factor
         epsilon: probability of a random action: a number, or START,END,STEPS
-        hold: the longest time that an exploratory action lasts: a random one, or one of which no
-            action is better (1: a step, as in the paper)
+        hold: largest number of steps for which a random action is repeated; 1: not repeated, as in
+            the paper
         distance_threshold: states at most this far apart are the same; 0: the same key, as in the
             paper
-        capacity: rows of the memory of each action; the least recent row is replaced when full
+        capacity: rows of each action's memory; when it is full, the least recent one is replaced
         embedding: how an observation becomes a key; by default a random projection for images,
             otherwise the observation itself
         seed: determines every random number; None draws one, which is stored in `agent.seed`

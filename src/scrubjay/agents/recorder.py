@@ -347,7 +347,7 @@ class EpisodeRecorder:
             self._drawn[lanes] = 0
         else:
             self._drawn[0] = 0
-        self._all_decide = bool(self._decides.all() and self._open.all())
+        self._all_decide = bool((self._decides & self._open).all())
 
     # -- act -----------------------------------------------------------------------------------
 
@@ -676,15 +676,12 @@ def is_identity(embedding: Embedding) -> bool:
 def count_choices(episode: Experience) -> dict[str, float]:
     """How an episode's actions were chosen, and how far the nearest rows were."""
     choices, distance, weight = sum_choices(episode.trace, episode.numbers)
+    memory, noise, uniform, no_neighbor, held, _ = choices.astype(np.float64).tolist()
     return {
         "decisions": float(len(episode.rewards)),
-        "random": float(
-            choices[Choice.UNIFORM] + choices[Choice.NO_NEIGHBOR] + choices[Choice.HELD]
-        ),
-        "looked": float(
-            choices[Choice.MEMORY] + choices[Choice.NOISE] + choices[Choice.NO_NEIGHBOR]
-        ),
-        "no_neighbor": float(choices[Choice.NO_NEIGHBOR]),
+        "random": uniform + no_neighbor + held,
+        "looked": memory + noise + no_neighbor,
+        "no_neighbor": no_neighbor,
         "distance": distance,
         "distances": weight,
     }
@@ -696,9 +693,8 @@ def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, flo
     choices = np.zeros(N_CHOICES, np.int64)
     distance, weight = 0.0, 0.0
     for t in range(len(trace)):
-        choices[min(max(trace[t, CHOICE], 0), N_CHOICES - 1)] += (
-            1  # a method may write anything there
-        )
+        # a method may write anything there
+        choices[min(max(trace[t, CHOICE], 0), N_CHOICES - 1)] += 1
         if numbers[t, WEIGHT] > 0.0:
             distance += numbers[t, WEIGHT] * numbers[t, DISTANCE]
             weight += numbers[t, WEIGHT]
@@ -707,13 +703,15 @@ def sum_choices(trace: npt.NDArray[np.int64], numbers: Floats) -> tuple[Any, flo
 
 def count_outcomes(learned: list[Learned]) -> dict[str, float]:
     """The outcomes of all writes of an episode, and of those learned together with it."""
-    outcomes = np.concatenate([np.zeros(0, np.int8), *(each.outcomes for each in learned)])
-    written = np.bincount(outcomes.astype(np.int64), minlength=len(Outcome))
+    counts = np.zeros(len(Outcome), np.int64)
+    for each in learned:
+        counts += np.bincount(each.outcomes, minlength=len(Outcome))
+    added, replaced, kept, evicted = counts.astype(np.float64).tolist()
     return {
         "repeated": float(sum(each.n_repeated for each in learned)),
-        "writes": float(written.sum()),
-        "hits": float(written[Outcome.REPLACED] + written[Outcome.KEPT]),
-        "added": float(written[Outcome.ADDED] + written[Outcome.EVICTED]),
-        "replaced": float(written[Outcome.REPLACED]),
-        "evicted": float(written[Outcome.EVICTED]),
+        "writes": added + replaced + kept + evicted,
+        "hits": replaced + kept,
+        "added": added + evicted,
+        "replaced": replaced,
+        "evicted": evicted,
     }

@@ -5,6 +5,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
+LARGEST = float(np.finfo(np.float32).max)
+
 
 def check_returns(returns: Floats, rewards: Floats) -> None:
     """Refuse returns that the memory's float32 cannot hold, before anything is written.
@@ -12,9 +14,9 @@ def check_returns(returns: Floats, rewards: Floats) -> None:
     Raises:
         ValueError: With the step, its return and its reward.
     """
-    too_large = ~(np.abs(returns) <= np.finfo(np.float32).max)
-    if too_large.any():
-        step = int(too_large.nonzero()[0][-1])  # returns are made backwards: the first to overflow
+    fits = np.abs(returns) <= LARGEST
+    if not fits.all():
+        step = int((~fits).nonzero()[0][-1])  # returns are made backwards: the first to overflow
         raise ValueError(
             f"expected returns that float32 can hold, got {returns[step]:g} at step {step} of the "
             f"episode (its reward is {rewards[step]:g}); scale the rewards"

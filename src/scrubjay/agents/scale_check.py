@@ -1,6 +1,6 @@
 """Distances to the nearest rows, for the log and for a warning of a wrong scale.
 
-A wrong scale of the observations is the commonest silent failure, so a warning says it, once.
+A wrong scale of the observations is the most common silent failure, so there is a warning, once.
 """
 
 import warnings
@@ -46,7 +46,7 @@ def note_distance(
 class ScaleCheck:
     """Warns once when the nearest row is too often beyond the radius.
 
-    A young memory is out of reach most of the time: on PointUMaze with the paper's settings 0.77 of
+    Early decisions mostly find no neighbour: on PointUMaze with the paper's settings 0.77 of
     the first 5,000 decisions find no neighbour, 0.27 after 20,000 steps and 0.06 in the end;
     without a normaliser it stays at 0.5.
     """

@@ -29,6 +29,8 @@ def call_everything(agent: "MemoryAgent", in_lanes: bool) -> None:
             episode.act(observation)
             episode.record(float(environment))  # better each time, so that rows are replaced
         episode.finish(observation)
+    words, numbers = seed_words(agent.seed, Stream.ENVIRONMENT), np.arange(N_LANES)
+    reset_seeds(words, numbers, numbers)  # as the training loop does
     if in_lanes:
         _record_lanes(agent, observation)
     agent.predict(observation, deterministic=True)
@@ -41,9 +43,7 @@ def call_everything(agent: "MemoryAgent", in_lanes: bool) -> None:
 def _record_lanes(agent: "MemoryAgent", observation: npt.NDArray[np.float64]) -> None:
     """One step of a vector environment, which has its own random numbers."""
     recorder = agent.recorder(N_LANES, batched=True)
-    numbers = recorder.begin_many(range(N_LANES))
-    words = seed_words(agent.seed, Stream.ENVIRONMENT)
-    reset_seeds(words, np.arange(N_LANES), np.array(numbers))
+    recorder.begin_many(range(N_LANES))
     recorder.act(np.stack([observation] * N_LANES))
     recorder.record(np.zeros(N_LANES))
     for lane in range(N_LANES):

@@ -33,7 +33,7 @@ class Curve:
 def evaluation_curve(group: Group, metric: str = "success") -> Curve:
     """One of `METRICS` for the seeds of a group, at the steps where all of them were evaluated.
 
-    Nothing is interpolated and nothing continued: runs of unequal length are cut to the shortest,
+    Nothing is interpolated or extrapolated: runs of unequal length are cut to the shortest,
     and the curve's notes say so.
     """
     if metric not in METRICS:
@@ -46,9 +46,9 @@ def evaluation_curve(group: Group, metric: str = "success") -> Curve:
 
 
 def progress_curve(group: Group, name: str, n_steps: int = 101) -> Curve:
-    """Something that was logged, for the seeds of a group, on a grid of steps that all have.
+    """A logged quantity for the seeds of a group, on a common grid of steps.
 
-    Runs log at the ends of episodes, each at steps of its own; a value holds until the next line.
+    Runs log at the ends of their episodes, at different steps; a value is valid until the next one.
     """
     series = [run.logged(name) for run in group.runs]
     start, end = max(where[0] for where, _ in series), min(where[-1] for where, _ in series)
@@ -70,7 +70,7 @@ def progress_curve(group: Group, name: str, n_steps: int = 101) -> Curve:
 
 
 def one_task(items: Iterable[RunData | Curve]) -> str:
-    """The task of all the runs or curves; those of several do not belong in one plot."""
+    """The one task of runs or curves; those of several tasks cannot be in one plot."""
     tasks = sorted({item.task for item in items})
     if len(tasks) != 1:
         raise RunError(
@@ -93,7 +93,7 @@ def summary(curve: Curve) -> Efficiency:
 
 
 def band_of(found: Efficiency, band: str) -> tuple[Array, Array, Array] | None:
-    """The middle line and the ends of its band; None from fewer than three seeds."""
+    """The middle line and the ends of its band; None for fewer than three seeds."""
     if found.interval is None or found.standard_error is None:
         return None
     if band == "bootstrap":
@@ -142,7 +142,7 @@ def curves_of(rows: Iterable[Row]) -> list[Curve]:
 
 
 def coincidences(curves: Sequence[Curve], band: str = "standard error") -> list[int]:
-    """For each curve, with how many of those before it its line coincides at most steps.
+    """For each curve, how many earlier curves coincide with it at most steps.
 
     Lines that coincide hide each other unless they are drawn with dashes.
 
@@ -212,8 +212,8 @@ def _no_common_step(recorded: Sequence[Array]) -> str:
     if not any(len(steps) for steps in recorded):
         return "no evaluations; set --eval-freq to fewer steps than the run has"
     return (
-        f"no step was evaluated in all of the {len(recorded)} runs; train them with the same "
-        "--eval-freq"
+        f"there is no step at which all {len(recorded)} runs were evaluated; train them with "
+        "the same --eval-freq"
     )
 
 

@@ -25,8 +25,8 @@ class Group:
         label: The method's name, with the settings that set it apart.
         task: The task's id.
         runs: One run for each seed.
-        repeats: Further runs of the same seeds. Counted twice, a seed would make intervals too
-            narrow, so they count nowhere.
+        repeats: Further runs of the same seeds. They are not used, because a seed that is counted
+            twice makes intervals too narrow.
     """
 
     label: str

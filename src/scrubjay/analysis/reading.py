@@ -95,13 +95,13 @@ class RunData:
 
     @property
     def has_success(self) -> bool:
-        """Whether its task said of any episode whether it was a success."""
+        """Whether any of its episodes has a success signal."""
         signals = (self.evaluations.success, self.episodes.get("is_success", np.empty(0)))
         return any(bool(np.isfinite(values).any()) for values in signals)
 
     @property
     def first_success_steps(self) -> tuple[int | None, int | None]:
-        """Of the first success in training, and of the first greedy one; None for never."""
+        """The step of the first success in training, and of the first greedy one; None if none."""
         return self.manifest["first_success_step"], self.manifest["first_greedy_success_step"]
 
     @property
@@ -170,7 +170,7 @@ def load_runs(
 
 
 def find_runs(paths: str | Path | Iterable[str | Path]) -> list[Path]:
-    """The run folders that are named, matched by a glob, or lie anywhere below; each once.
+    """The run folders that are named, match a glob, or are in a subfolder; each one once.
 
     Args:
         paths: Run folders, folders of them, or globs.

@@ -5,8 +5,8 @@ per step, its evaluation episodes averaged before (`reading.py` does that). Wher
 summarised together, scores are a sequence with one array per task, and runs are resampled within
 their task (stratified bootstrap), so that tasks may have different numbers of runs.
 
-Intervals are 95% percentile intervals. From fewer than three runs there is none: functions return
-None in its place, and figures draw the points alone.
+Intervals are 95% percentile intervals. For fewer than three runs there is none: functions return
+None instead, and figures show the points only.
 """
 
 import math
@@ -58,7 +58,7 @@ def interquartile_mean(scores: Array) -> Array:
 
 
 def standard_error(scores: Array) -> Array | None:
-    """The standard error of the mean over runs, or None from fewer than three."""
+    """The standard error of the mean over runs, or None for fewer than three."""
     n_runs = scores.shape[0]
     if n_runs < MIN_RUNS:
         return None
@@ -105,7 +105,7 @@ def bootstrap_interval(
 def probability_of_improvement(
     tasks_x: Sequence[npt.ArrayLike], tasks_y: Sequence[npt.ArrayLike]
 ) -> Array:
-    """How likely a run of x beats a run of y, ties counted half, averaged over tasks."""
+    """The probability that a run of x beats one of y, ties counted half, averaged over tasks."""
     pairs = _pairs(tasks_x, tasks_y)
     return mean(np.stack([_wins(x, y) for x, y in pairs]))
 

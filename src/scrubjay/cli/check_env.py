@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     """Print what was found; the exit code is 1 if there is a problem."""
     from scrubjay.runs.config import RunConfig
-    from scrubjay.training.env_check import check_environment, method_to_try, worst
+    from scrubjay.training.env_check import (
+        NO_SUCCESS_KEY,
+        check_environment,
+        method_to_try,
+        worst,
+    )
 
     refuse(unknown, arguments)
     task_options = parse_env_kwargs(arguments.env_kwargs)
@@ -52,6 +57,8 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
         print(wrapped("Fix the problems first, then check again."))
         return FAILURE
     print(wrapped(f"Try {method} first: {reason}."))
+    if any(each.found.startswith(NO_SUCCESS_KEY) for each in findings):
+        arguments.success_key = None  # it does not exist
     print(f"next: {command(method, options, arguments)}")
     return 0
 

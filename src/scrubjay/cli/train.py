@@ -308,8 +308,13 @@ def _guarded(train: Callable[[], Any], folders: list[Path], arguments: argparse.
             raise
         words = ["scrubjay", "train", "--resume", str(folders[0])]
         again = shlex.join([*words, *(["--trust-module"] if arguments.trust_module else [])])
-        _say(f"interrupted; go on with: {again}")
+        _say(f"interrupted; continue with: {again}")
         return INTERRUPTED
+    except (TypeError, ValueError) as error:
+        task = getattr(arguments, "task", "")
+        if folders and ":" in task and type(error) in (TypeError, ValueError):
+            _say(f"note: scrubjay check-env {task} finds common mistakes in environments")
+        raise
     folder = folders[0]
     episodes = f"{agent.n_episodes:,} episode{'' if agent.n_episodes == 1 else 's'}"
     print(f"done: {agent.num_timesteps:,} steps, {episodes} in {folder}")

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace, unknown: Sequence[str]) -> int:
     except KeyboardInterrupt:
         progress.close()
         write_results(study, arguments.line)
-        print(f"interrupted; go on with: {arguments.line}", file=sys.stderr)
+        print(f"interrupted; continue with: {arguments.line}", file=sys.stderr)
         return INTERRUPTED
     progress.close()
     paths = write_results(study, arguments.line)

@@ -220,7 +220,7 @@ class DeepAgent(ABC):
             progress_bar: Whether to show progress.
             total_episodes: How many episodes, in place of steps.
             run_folder: A path for a new run, or an opened `RunFolder`.
-            eval_env: An environment of its own for evaluation, or an id.
+            eval_env: A separate environment for evaluation, or an id.
             eval_freq: Steps between evaluations, 0: never.
             n_eval_episodes: Episodes of an evaluation.
             log_freq: Steps between rows of the log.

@@ -48,7 +48,7 @@ class EMAC(DDPG):
         n_neighbors: The number of neighbours that a value is computed from, k.
         key_dim: The dimension of the projected pairs of state and action.
         timeouts: "terminal" treats a time-out as an end, as the authors do; "bootstrap" does not.
-        noise_std: The standard deviation of the exploration noise, the action box being [-1, 1].
+        noise_std: The standard deviation of the exploration noise, in an action box of [-1, 1].
         learning_rate: The learning rate of all networks.
         buffer_size: Transitions that the replay buffer and the memory hold.
         learning_starts: Steps before the first gradient step.
@@ -187,11 +187,10 @@ class EMAC(DDPG):
 
 
 class EMACAgent(DeepAgent):
-    """EMAC as a baseline: what its authors took for InvertedPendulum and Walker2d.
+    """EMAC as a baseline, with its authors' settings for InvertedPendulum and Walker2d.
 
-    What CEC's authors took on their tasks is not known; it can hardly have been priorities, because
-    EMAC's published code divides by zero where all returns are 0, as they are before the first
-    success.
+    The settings of CEC's authors are not known. They can hardly have used priorities, because the
+    published code of EMAC divides by zero if all returns are 0, as before the first success.
 
     Args:
         env: A Gymnasium environment or its id.
@@ -199,12 +198,12 @@ class EMACAgent(DeepAgent):
         beta: the exponent of the return in the probability of a replay
         n_neighbors: number of neighbours that a value is computed from, k
         key_dim: dimension of the projected pairs of state and action
-        timeouts: terminal takes a time-out for an end, as the authors do; or bootstrap
-        noise_std: standard deviation of the exploration noise, the action box being [-1, 1]
+        timeouts: terminal: a time-out is a terminal state, as for the authors; bootstrap: it is not
+        noise_std: standard deviation of the exploration noise, in an action box of [-1, 1]
         batch_size: transitions of a gradient step
         learning_rate: learning rate of all networks
         gamma: discount factor
-        tau: how far the target networks follow in a gradient step
+        tau: part of the difference by which target networks change in a gradient step
         buffer_size: transitions that the replay buffer and the memory hold
         learning_starts: steps before the first gradient step
         policy_kwargs: Stable-Baselines3's arguments of the policy, such as net_arch

@@ -34,7 +34,7 @@ class TQC(DeepAgent):
         batch_size: transitions of a gradient step
         learning_rate: learning rate of all networks
         gamma: discount factor
-        tau: how far the target networks follow in a gradient step
+        tau: part of the difference by which target networks change in a gradient step
         buffer_size: transitions that the replay buffer holds
         learning_starts: steps before the first gradient step
         ent_coef: entropy coefficient: a number, auto, or auto_0.01 to start it small

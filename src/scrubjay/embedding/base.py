@@ -54,7 +54,7 @@ class Embedding(ABC):
 
     name: ClassVar[str]
     studies: ClassVar[bool] = False
-    """Whether it learns from whole episodes, and gives other keys to stored rows then."""
+    """Whether it learns from whole episodes and may then change the keys of stored rows."""
     input_dim: int
     key_dim: int
 
@@ -155,7 +155,7 @@ class Embedding(ABC):
         Args:
             vectors: Its observations, one in each row, as `Flattener.picture_type`.
             keys: Their keys.
-            actions: What was done there.
+            actions: The executed actions.
 
         Returns:
             Whether keys have another meaning from now on: then `translate` is called for all rows
@@ -164,7 +164,7 @@ class Embedding(ABC):
         return False
 
     def translate(self, keys: npt.NDArray[np.float32]) -> Vector:
-        """Return the present keys of observations whose keys were these before.
+        """Return the current keys of observations, given their former keys.
 
         Args:
             keys: One key in each row.

@@ -91,7 +91,7 @@ class Steps(NamedTuple):
     keys: Singles
     """(n, dim): the first keys of the observations."""
     actions: Singles
-    """(n, A): what was done there."""
+    """(n, A): the executed actions."""
     is_last: npt.NDArray[np.bool_]
     """(n,): whether the next step is one of another episode."""
 
@@ -99,8 +99,8 @@ class Steps(NamedTuple):
 class LearnedEncoder(Embedding):
     """A small convolutional network, trained on the first steps and then frozen.
 
-    It is trained to tell, from two successive observations, the action between them (inverse
-    dynamics), and to tell the next observation from others (temporal contrast).
+    It is trained to predict, from two successive observations, the action between them (inverse
+    dynamics), and to distinguish the next observation from others (temporal contrast).
 
     Large images are grey and resized first; small ones, such as MinAtar's grids, are used as they
     are. It reads the observation itself and cannot be part of a `Chain`. Only methods that call two

@@ -157,7 +157,7 @@ class Grey(Identity):
     stacked frames.
 
     Args:
-        layout: What the axes of an image are, such as "HWC", where the shape leaves a doubt.
+        layout: What the axes of an image are, such as "HWC", if the shape is ambiguous.
 
     Raises:
         ValueError: When an agent is made, if the observation is not such an image.

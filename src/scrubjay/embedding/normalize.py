@@ -74,6 +74,7 @@ class RunningNormalizer(Embedding):
     """Normalises with the statistics of all observations so far, including the current one."""
 
     name = "running_normalizer"
+    floor = VARIANCE_FLOOR
 
     def bind(self, bounds: Bounds, seed: int) -> Bounds:  # noqa: ARG002
         self.input_dim = self.key_dim = len(bounds[0])
@@ -83,7 +84,12 @@ class RunningNormalizer(Embedding):
         return unbounded(self.key_dim)
 
     def embed(self, vector: Vector, out: Vector) -> None:
-        _normalize(vector, self._mean, self._variance, VARIANCE_FLOOR, out)
+        _normalize(vector, self._mean, self._variance, self.floor, out)
+
+    def embed_batch(self, vectors: Vector) -> Vector:
+        keys = np.empty((len(vectors), self.key_dim))
+        _normalize_rows(np.ascontiguousarray(vectors), self._mean, self._variance, self.floor, keys)
+        return keys
 
     def observe(self, vector: Vector, out: Vector) -> None:
         _update_and_normalize(vector, self._count, self._mean, self._variance, VARIANCE_FLOOR, out)
@@ -131,14 +137,15 @@ class FrozenNormalizer(RunningNormalizer):
 
     Args:
         n_steps: Number of observations.
-        common: Whether all dimensions have one scale, as pixels should: a pixel that is rarely
-            different would otherwise count for many.
+        common: Whether all dimensions have one scale, as pixels should: otherwise a
+            pixel that rarely changes would have too much weight.
 
     Raises:
         ValueError: If `n_steps` is not a whole number of at least 2.
     """
 
     name = "frozen_normalizer"
+    floor = 0.0  # `_freeze` keeps the variance above 0
 
     def __init__(self, n_steps: int = 1000, common: bool = False) -> None:
         self.n_steps = whole_number("n_steps", n_steps, at_least=2)
@@ -170,7 +177,7 @@ class FrozenNormalizer(RunningNormalizer):
         self._frozen = True
 
     def ignore(self, dimensions: npt.NDArray[np.bool_]) -> None:
-        """Let dimensions count for nothing from now on: their keys are 0.
+        """Ignore dimensions from now on: their entries of keys are 0.
 
         Args:
             dimensions: Which of them, a mask.
@@ -187,17 +194,9 @@ class FrozenNormalizer(RunningNormalizer):
         """The dimensions that count for nothing, a mask."""
         return self._variance >= ENDLESS
 
-    def embed(self, vector: Vector, out: Vector) -> None:
-        _normalize(vector, self._mean, self._variance, 0.0, out)
-
-    def embed_batch(self, vectors: Vector) -> Vector:
-        keys = np.empty((len(vectors), self.key_dim))
-        _normalize_rows(np.ascontiguousarray(vectors), self._mean, self._variance, 0.0, keys)
-        return keys
-
     def observe_batch(self, vectors: Vector, out: Vector) -> None:
         if self._frozen:
-            _normalize_rows(vectors, self._mean, self._variance, 0.0, out)
+            _normalize_rows(vectors, self._mean, self._variance, self.floor, out)
         else:
             Embedding.observe_batch(self, vectors, out)
 

@@ -22,6 +22,9 @@ class Identity(Embedding):
         if out is not vector:
             out[:] = vector
 
+    def embed_batch(self, vectors: Vector) -> Vector:
+        return vectors
+
 
 class SelectKeys(Identity):
     """Some entries of a Dict observation, concatenated in the given order.

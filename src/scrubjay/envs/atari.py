@@ -67,7 +67,7 @@ class Atari(gymnasium.Env[Image, np.int64], EzPickle):
             raise ValueError(f"expected the name of a game such as 'ms_pacman', got {game!r}")
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self.ale = ale_py.ALEInterface()
-        self.ale.setFloat("repeat_action_probability", 0.0)  # done here, with our own dice
+        self.ale.setFloat("repeat_action_probability", 0.0)  # drawn here
         self.ale.setInt("random_seed", 0)
         self.ale.loadROM(roms.get_rom_path(game))
         self.ale.reset_game()

@@ -1,7 +1,7 @@
 """SparseFetchReach: a robot arm moves its gripper to a point in the air.
 
 The task is gymnasium-robotics' FetchReach-v4; only the reward and the end are the paper's. Its
-model weighs 8 MB, meshes and textures mostly, so environments that draw nothing share one. What
+model takes 8 MB, mostly meshes and textures, so environments that draw nothing share one. What
 gymnasium-robotics looks up by name in every step is looked up once here: the same numbers, bit for
 bit, in two thirds of the time.
 """

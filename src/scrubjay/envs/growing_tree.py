@@ -14,7 +14,7 @@ GOAL_DISTANCE = 0.1
 
 
 class GrowingTree(gym.Env[Array, npt.NDArray[np.floating[Any]]]):
-    """A tree grows by its action and is paid 1, once, on coming close to `tree_height`.
+    """A tree grows by its action; the reward is 1, once, when it is close to `tree_height`.
 
     The height h starts at 0 and becomes h + a with a in [-0.1, 0.1]; the episode ends with reward
     1 when |h - tree_height| < 0.1, strictly; every other reward is 0. Nothing is random. The limit

@@ -1,4 +1,4 @@
-"""Two tasks in which nothing happens twice: what is done and what is seen is a little off."""
+"""Two tasks with noise on actions and observations, so that no episode can be repeated exactly."""
 
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 The paper built them from Safety Gym's engine, with a layout of its own. Every episode starts in
 exactly the same state, for every seed, because the authors' settings drew the layout once; the
-small random starts of which the paper speaks are there too, as `start_noise=True`.
+small random starts that the paper mentions are available as `start_noise=True`.
 """
 
 import math

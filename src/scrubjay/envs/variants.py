@@ -92,6 +92,10 @@ class SparseGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         """The reward of one or many pairs of goals, for hindsight relabelling."""
         return self.env.unwrapped.compute_reward(achieved_goal, desired_goal, info) + 1.0  # type: ignore[attr-defined]
 
+    def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Whether one or many pairs of goals end an episode, for hindsight relabelling."""
+        return self.compute_reward(achieved_goal, desired_goal, info) > 0
+
 
 class SparseReacher(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Gymnasium's Reacher-v5 with reward 1 within 2 cm of the target, which ends the episode.

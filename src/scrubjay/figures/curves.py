@@ -124,6 +124,9 @@ def draw_curves(
             middle, low, high = found
             axes.fill_between(curve.steps, low, high, color=colour, alpha=0.18, linewidth=0)
             look = {"color": colour, "linewidth": 2, "linestyle": _dashes(below)}
+            if len(curve.steps) == 1:  # has no length: a dot, and a bar for its interval
+                look["marker"] = "o"
+                axes.vlines(curve.steps, low, high, color=colour, alpha=0.4, linewidth=4)
             axes.plot(curve.steps, middle, **look, zorder=3)  # above all single seeds
     if curves[0].metric == "success":
         axes.set_ylim(-0.04, 1.04)

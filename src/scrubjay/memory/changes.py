@@ -1,7 +1,7 @@
 """What changed in a memory since a stamp: how copies of it in other processes are kept up to date.
 
-A copy that has applied all changes up to a clock answers every question as the memory did at that
-clock, to the last bit. It knows no order of recency, which only writing needs.
+A copy that has applied all changes up to a clock gives the same answers as the memory at that
+clock, bit for bit. It has no order of recency, which is needed for writing only.
 """
 
 from typing import Any, NamedTuple

@@ -506,7 +506,7 @@ class EpisodicMemory:
         find_extremes(self.table)
 
     def rekey(self, keys: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Give every row another key, as when an embedding has been trained.
+        """Give every row another key, for example after an embedding has been trained.
 
         The rows are written into an empty memory under their new keys, the least recent first: rows
         with new keys at most `distance_threshold` apart become one, as the rule says. All ids and
@@ -583,9 +583,9 @@ class EpisodicMemory:
     def merge(self, other: "EpisodicMemory") -> Written:
         """Write all rows of another memory into this one, as `write_many` would.
 
-        The rows are written in the other memory's order of recency, least recent first: of two
-        memories that were filled apart from each other, the result is what one memory has to which
-        the rows of the second were offered after those of the first. Without eviction, and with a
+        The rows are written in the other memory's order of recency, least recent first. The result
+        is the same as if the rows of the second memory had been written to the first one after
+        its own rows. Without eviction, and with a
         threshold of 0, "max" and "replace_if_better" keep the highest value of each key, whichever
         memory is merged into which.
 
@@ -618,7 +618,7 @@ class EpisodicMemory:
         return changed_rows(self.index.arrays, self.table, since, self.distance_threshold)
 
     def apply(self, changes: Changes) -> None:
-        """Make this copy of a memory what the memory was when it returned the changes.
+        """Update this copy of a memory to the state in which the memory returned the changes.
 
         A copy is for reading: write to the memory itself, because only that knows which rows are
         recent.

@@ -4,8 +4,8 @@ There are two copies of every memory, the sides 0 and 1. Readers search the side
 the writer changes the other one, then publishes it. A reader says in a word of its own which side
 it is searching, and does so for one decision at a time; the writer changes a side only when no word
 names it. So no reader ever sees a change, and the writer waits for a decision at most. A reader
-that was stopped in the middle of one only delays publishing: the others go on with what they
-have.
+that was stopped in the middle of one only delays publishing: the others continue with the
+published side.
 
 The writer's own memories stay private. `publish` applies to a side what changed since that side was
 last up to date (`EpisodicMemory.changes`), so each change is applied twice.
@@ -228,7 +228,7 @@ class Side:
 
 
 class Publisher:
-    """The writer's end: copies of memories that other processes search while it goes on writing.
+    """The writer's end: copies of memories that other processes search while it continues to write.
 
     Args:
         memories: The memories by name.

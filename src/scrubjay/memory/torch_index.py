@@ -158,7 +158,7 @@ class OnDevice(Index):
         self._pending, self._n_pending, self._out_of_memory = [], 0, True
         warnings.warn(
             f"{self.device} has no memory left for {len(self):,} rows of {self.key_dim} numbers; "
-            "nothing is lost, and searches go on with the same answers on the processor, which is "
+            "nothing is lost, and searches continue on the CPU with the same results, which is "
             'slower; free memory on the device, lower the capacity or use index="auto"',
             RuntimeWarning,
             stacklevel=5,

@@ -428,6 +428,8 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
     parts = np.empty((STACK, 3), np.int64)
     parts[0, 0], parts[0, 1], parts[0, 2] = place, 0, len(rows)
     height = 1
+    # every inner place; there are fewer than leaves, which have at least half of leaf_fill rows
+    inner, n_inner = np.empty(2 * len(rows) // leaf_fill(keys.shape[1]) + 1, np.int64), 0
     many = keys.shape[1] >= MANY
     if place == 0:
         nodes[0, BUILT] = len(rows)
@@ -438,8 +440,8 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
         height -= 1
         here, start, stop = parts[height, 0], parts[height, 1], parts[height, 2]
         node, side = here >> 1, here & 1
-        enclose(keys, nodes, boxes, node, side, rows, start, stop)
         if stop - start <= leaf_fill(keys.shape[1]):
+            enclose(keys, nodes, boxes, node, side, rows, start, stop)
             leaf = nodes[0, FREE_LEAF]
             nodes[0, FREE_LEAF] = buckets[leaf, 0]
             nodes[node, CHILD + side] = ~leaf
@@ -450,7 +452,9 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
             continue
         child = nodes[0, FREE_NODE]
         nodes[0, FREE_NODE] = nodes[child, CHILD]
-        nodes[node, CHILD + side] = child
+        nodes[node, CHILD + side], nodes[node, SIZE + side] = child, stop - start
+        inner[n_inner] = here
+        n_inner += 1
         dimension = most_spread(keys, rows, start, stop, means, spreads)
         for i in range(start, stop):
             values[i] = keys[rows[i], dimension]
@@ -463,6 +467,9 @@ def build(tree: TreeArrays, place: int, rows: Rows) -> None:
             parts[height, 1] = middle if half else start
             parts[height, 2] = stop if half else middle
             height += 1
+    # from below, which reads each row once in place of once on every level
+    for i in range(n_inner - 1, -1, -1):
+        unite(nodes, boxes, inner[i])
 
 
 @compiled(**UNCOUNTED)

@@ -95,6 +95,37 @@ def write_rows(
             return ~bad
     places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
     nearest, distance = np.empty(1, np.int64), np.empty(1, np.float64)
+    written_rows: int = write_in_turn(
+        index, table, capacity, threshold, rule, blend_rate, recency, keys, values, records,
+        backwards, done, key, places, bounds, nearest, distance, rows, outcomes,
+    )  # fmt: skip
+    return written_rows
+
+
+@compiled(**UNCOUNTED)
+def write_in_turn(
+    index: IndexArrays,
+    table: TableArrays,
+    capacity: int,
+    threshold: float,
+    rule: int,
+    blend_rate: float,
+    recency: int,
+    keys: Floats,
+    values: Floats,
+    records: Bytes,
+    backwards: bool,
+    done: int,
+    key: Singles,
+    places: Ints,
+    bounds: Floats,
+    nearest: Ints,
+    distance: Floats,
+    rows: Ints,
+    outcomes: Codes,
+) -> int:
+    """The loop of `write_rows`, apart because it creates no arrays."""
+    counters = table.counters
     for step in range(done, len(keys)):
         i = len(keys) - 1 - step if backwards else step
         round_key(keys[i], key)

@@ -18,6 +18,7 @@ from scrubjay.report.data import RunLink, Series
 from scrubjay.report.formatting import number
 
 MAX_DOTS = 60
+WIDTH_OF_ONE = 14.0  # of the summary of a curve that has one step only, in units of the SVG
 MODES = {"iqm": "bootstrap", "mean": "standard error"}
 
 
@@ -205,12 +206,22 @@ def _band(frame: Frame, curve: Curve, mode: str) -> Band | None:
     if found is None:
         return None
     middle, low, high = (np.clip(line, frame.y_low, frame.y_high) for line in found)
+    if len(curve.steps) == 1:
+        return _single(frame, mode, curve.steps, middle, low, high)
     there, back = frame.path(curve.steps, high), frame.path(curve.steps[::-1], low[::-1])
     return Band(mode, f"{there}L{back[1:]}Z", frame.path(curve.steps, middle))
 
 
+def _single(frame: Frame, mode: str, step: Array, middle: Array, low: Array, high: Array) -> Band:
+    """A curve of one step, which would have no length: a short line, and a bar for its interval."""
+    left, width = float(frame.x(step)[0]) - WIDTH_OF_ONE / 2, WIDTH_OF_ONE
+    top, bottom, line = (float(frame.y(values)[0]) for values in (high, low, middle))
+    area = f"M{left:.1f} {top:.1f}h{width}V{bottom:.1f}h{-width}Z"
+    return Band(mode, area, f"M{left:.1f} {line:.1f}h{width}")
+
+
 def _run(frame: Frame, steps: Array, values: Array, link: RunLink, kind: str) -> DrawnRun:
-    dotted = kind == "alone" and len(steps) <= MAX_DOTS
+    dotted = len(steps) == 1 or (kind == "alone" and len(steps) <= MAX_DOTS)
     shown = zip(steps, values, strict=True) if dotted else ()
     dots = [(f"{frame.x(x):.1f}", f"{frame.y(y):.1f}") for x, y in shown]
     return DrawnRun(frame.path(steps, values), link, kind, dots)

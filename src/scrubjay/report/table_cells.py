@@ -62,7 +62,7 @@ def seed_strip(curve: Curve | None) -> SeedStrip | None:
 
 
 def improvement(first: Array, second: Array) -> str:
-    """How likely the first's score (one per run) is better, with an interval if there is one."""
+    """The probability that the first's score (one per run) is better, with its interval."""
     share = f"{probability_of_improvement([first], [second])[0]:.0%}"
     generator = np.random.default_rng(BOOTSTRAP_SEED)
     interval = probability_of_improvement_interval([first], [second], generator)

@@ -23,16 +23,16 @@ MINIMUM = {
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run.
+    """Everything that determines a run.
 
     Attributes:
         agent: The method's name.
         task: A Gymnasium id, a bare name, the paper's name, or "module:Name" for an environment of
             your own; "" if it has none.
         preset: The method's settings for the task, by name; the method's first one if not given.
-        options: Settings that overrule the preset's.
+        options: Settings that override the preset's.
         task_options: Arguments of the task.
-        seed: Decides every random number.
+        seed: Determines every random number.
         steps: Training steps.
         episodes: Training episodes, in place of steps.
         n_envs: Environments that are stepped together.
@@ -42,7 +42,7 @@ class RunConfig:
         n_eval_episodes: Episodes of an evaluation.
         log_freq: Steps between rows of progress.csv.
         checkpoint_freq: Steps between checkpoints.
-        checkpoint_steps: Steps whose checkpoints are kept for good.
+        checkpoint_steps: Steps whose checkpoints are kept permanently.
         tensorboard: Whether to write TensorBoard's files.
         max_episode_steps: Where longer episodes are ended as time-outs.
         success_key: The entry of `info` that says whether an episode was solved; by default
@@ -162,7 +162,7 @@ class RunConfig:
         return gymnasium.make(spec, max_episode_steps=self.max_episode_steps, **options)
 
     def make_eval_env(self) -> gymnasium.Env[Any, Any] | None:
-        """An environment of its own for evaluation, if there is any."""
+        """A separate environment for evaluation, if there is any."""
         return self.make_env() if self.eval_freq else None
 
     def make_training_env(self) -> Any:

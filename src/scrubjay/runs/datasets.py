@@ -12,8 +12,8 @@ from scrubjay.training.steps import over_parts, select
 def learn_from_dataset(agent: Any, dataset: Any, n_episodes: int | None = None) -> Any:
     """Let an agent learn from recorded episodes as if it had run them itself.
 
-    Every action that was executed is stored, with the return that followed. The agent's own steps
-    and episodes are counted on.
+    Every action that was executed is stored, with the return that followed. The agent's
+    counters of steps and episodes continue.
 
     Args:
         agent: An agent that acts from memory.

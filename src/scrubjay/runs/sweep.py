@@ -82,9 +82,9 @@ def sweep(
     command: str = "",
     launcher: Launcher | None = None,
 ) -> SweepResult:
-    """Bring all runs to their end, several at a time.
+    """Complete all runs, several at a time.
 
-    A run that fails is reported and the others go on. Ctrl-C stops the workers at their last
+    A run that fails is reported and the others continue. Ctrl-C stops the workers at their last
     episode; the same sweep continues from there.
 
     Args:

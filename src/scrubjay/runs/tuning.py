@@ -1,11 +1,11 @@
 """Search for settings of a method on a task with Optuna: `scrubjay tune`.
 
-The folder of a study has everything that is needed to go on with it after a crash:
+The folder of a study has everything that is needed to continue it after a crash:
 
 study.json      the configuration, which must stay the same
 study.db        Optuna's storage (SQLite)
-runs/HASH/seed-N    the runs of a trial; HASH is decided by the settings, so that a trial that was
-                killed goes on in its runs, and settings that were tried before cost nothing
+runs/HASH/seed-N    the runs of a trial; HASH is determined by the settings, so that a trial that
+                was killed continues its runs, and settings are not run a second time
 
 Several processes may work on one study: the same command, started again, joins the first one.
 """
@@ -228,8 +228,8 @@ class Study:
             if len(self.study.get_trials(deepcopy=False, states=counted)) >= n_trials:
                 return None
             number = len(self.study.get_trials(deepcopy=False))
-            # decided by the seed and the trial's number, so that a study that was killed goes on
-            # as it would have gone on
+            # determined by the seed and the trial's number, so that a study that was killed
+            # continues as if it had not been
             seed = self.config.run.seed * 1_000_003 + number
             self.study.sampler = self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
             trial = self.study.ask()

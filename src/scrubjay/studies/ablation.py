@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 SEEDS = (40, 41, 42)
 # some of each family of the suite, whose runs are used too
 TITLES = (
-    "MountainCar", "PointUMaze", "Point4Rooms, one goal", "FetchReach", "MountainCar + 3 sensors",
-    "PointUMaze, noisy", "PointMaze Medium", "Reacher", "corridor of 30 cells", "four rooms, grid",
+    "MountainCar", "PointUMaze", "Point4Rooms, one goal", "Point4Rooms, return", "FetchReach",
+    "MountainCar + 3 sensors", "PointUMaze, noisy", "PointMaze Medium", "Reacher",
+    "corridor of 30 cells", "InvertedPendulum", "four rooms, grid",
 )  # fmt: skip
 CASES: tuple[SuiteTask, ...] = tuple(case for case in SUITE if case.title in TITLES)
 WITH_GOALS = ("SparseFetchReach", "SparseReacher", "gymnasium_robotics:PointMaze_Medium-v3")
@@ -161,7 +162,7 @@ def overall(found: Mapping[str, Mapping[str, Curve]]) -> list[Row]:
 
 
 def _advantage(full: list[Array], other: list[Array]) -> Row:
-    """How likely a run of the full variant is better than one without the part."""
+    """The probability that a run of the full variant is better than one without the part."""
     chance = float(probability_of_improvement(full, other)[0])
     found = probability_of_improvement_interval(full, other, np.random.default_rng(0))
     return {

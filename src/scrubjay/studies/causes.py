@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Two causes that the published code names, alone and together: the index, and its settings.
+# Two differences of the published code, separately and together: the index, and its settings.
 PUBLISHED = ("cec", "cec-stale", "cec-published", "published-design")
 # rows of the figure: (task, CEC and what is compared with it)
 PANELS = {

@@ -59,7 +59,7 @@ def planning_rows() -> list[Row]:
 
 
 def discovery_rows(steps: int) -> list[Row]:
-    """The rows of an agent that has found nothing yet, and their temporary values, at most 1."""
+    """The rows of an agent before its first success, and their temporary values, at most 1."""
     env = gymnasium.make("scrubjay/PointTMaze-v0", depth=20)
     agent = CECPlus(env, seed=0).learn(steps)
     start = agent.embedding.embed_batch(env.reset(seed=0)[0][None])[0]
@@ -69,7 +69,7 @@ def discovery_rows(steps: int) -> list[Row]:
 
 
 def goal_rows(steps: int) -> list[Row]:
-    """The rows of one agent, and what they are worth for each of two goals."""
+    """The rows of one agent, and their values for each of two goals."""
     env = gymnasium.make(f"gymnasium_robotics:{GOAL_MAZE}", continuing_task=False)
     agent = CECPlus(env, seed=0).learn(steps)
     known = GoalMap.from_state(agent.counters()["goals"], agent.embedding.key_dim)
@@ -84,7 +84,7 @@ def goal_rows(steps: int) -> list[Row]:
 
 
 def dimension_rows() -> list[Row]:
-    """How much each dimension of an observation tells of itself one step later."""
+    """The correlation of each dimension of an observation with itself one step later."""
     env = gymnasium.make("scrubjay/SensorMountainCar-v0", n_sensors=3)
     agent = CECPlus(env, seed=0).learn(2_000)
     assert isinstance(agent.embedding, FrozenNormalizer)

@@ -22,10 +22,10 @@ class BaseCallback:
             `new_obs` is its last observation and the info has `episode` (`r`, `l`, `t`).
         globals: Empty; Stable-Baselines3 has global names here.
         parent: The callback that calls this one, if there is one.
-        agent: The agent that is trained; `model` is Stable-Baselines3's where that does the work.
-        evaluator: What evaluates during the training, if anything does; it counts its `n_steps`.
-        watches_steps: Whether `on_step` has to be called; a training without steps to watch is
-            faster.
+        agent: The agent that is trained; `model` is Stable-Baselines3's model if it has one.
+        evaluator: The evaluator of the training, if there is one; `n_steps` is its step counter.
+        watches_steps: Whether `on_step` must be called; training is faster if no callback needs
+            it.
 
     Args:
         verbose: 0 for no output, 1 for messages, 2 for more of them.

@@ -29,7 +29,7 @@ from scrubjay.training.session import Session
 from scrubjay.training.setup import Budget
 
 POLL = 0.1  # seconds between two looks at Ctrl-C and at silent collectors
-LAST = 20  # episodes that tell how long the next ones will be
+LAST = 20  # episodes from which the length of the next ones is estimated
 MAX_FAILURES = 3  # of one collector in a row, without a whole episode between them
 
 Mode = Literal["rounds", "free"]

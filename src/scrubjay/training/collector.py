@@ -82,7 +82,7 @@ class CollectorAgent(Protocol):
         """
 
     def set_env(self, env: gymnasium.Env[Any, Any]) -> None:
-        """Take the environment of the collector, whose spaces are those of the learning agent's.
+        """Set the environment of the collector; its spaces are those of the learning agent's.
 
         Args:
             env: The environment.
@@ -144,7 +144,7 @@ class Collector:
         leave: Callable[[], None] = nothing,
     ) -> None:
         self.agent, self.env = job.agent, job.make_env()
-        self.agent.set_env(self.env)  # a method may ask it which goals are achieved
+        self.agent.set_env(self.env)  # a method may use its compute_reward
         self._enter, self._leave = enter, leave
         self._recorder = self.agent.episode_recorder(environment)
         self._limit = EpisodeLimit(self.env, job.max_episode_steps)

@@ -34,6 +34,7 @@ Floats = npt.NDArray[np.float64]
 GYMNASIUM_FIX = "correct what the message says"
 
 N_COMPARED = 50  # steps that are compared between two environments of the same seed
+NO_SUCCESS_KEY = "info has"  # begins what is found if the expected entry is missing
 WHITE = 0.1  # a dimension whose lag-1 autocorrelation is below this is noise
 MIN_STEPS = 200  # steps that are needed to say so
 SPREAD = 1000.0  # how many times larger one dimension may be than another
@@ -41,7 +42,7 @@ LARGEST_REWARD = 1e4
 ROUNDING = 1e-8  # changes of a number of size 1 that are rounding errors
 DENSE = 0.5  # share of steps with a reward of their own from which on rewards are not sparse
 IMAGE_SIDE = 8  # pixels of the smallest image; smaller arrays are tables of numbers
-UNLIMITED = 1e6  # width of a dimension of actions from which on it is no limit at all
+UNLIMITED = 1e6  # bounds of actions that are farther apart do not count as bounds
 
 
 @dataclass(frozen=True)
@@ -328,10 +329,12 @@ def check_success(
     expected = f"{success_key or 'is_success'} in info at an episode's end"
     known = [success for success in played.successes if success is not None]
     if not known:
-        entries = ", ".join(sorted(played.info_keys)) or "no entries"
+        entries = sorted(played.info_keys)
+        other = entries[0] if len(entries) == 1 else "KEY"
         yield Finding(
-            "advice", "success", expected, f"info has {entries}",
-            'return {"is_success": ...} as info, or name another entry by --success-key KEY',
+            "advice", "success", expected, f"{NO_SUCCESS_KEY} {', '.join(entries) or 'no entries'}",
+            f'return {{"{success_key or "is_success"}": ...}} as info, or name another entry with '
+            f"--success-key {other}",
         )  # fmt: skip
         return
     rate = float(np.mean(known))

@@ -3,9 +3,9 @@
 Training sees numbered environments ("lanes") that it steps together and resets one by one, each
 with the seed of its next episode. Gymnasium's own vector environments can be reset by a mask in
 every autoreset mode, so that here all three modes give the same episodes: the environment's own,
-unseeded reset (SAME_STEP) is overruled and the dummy step (NEXT_STEP) never happens. Other vector
-environments are taken as their mode says, and know one seed for all their lanes: it is given when
-all begin an episode together. One whose metadata has `seeds_by_lane` gets a list of seeds as well.
+unseeded reset (SAME_STEP) is replaced and the dummy step (NEXT_STEP) does not occur. Other vector
+environments are used according to their mode, and have one seed for all their lanes, which is given
+when all begin an episode together. With `seeds_by_lane` in the metadata they get a list of seeds.
 """
 
 import warnings
@@ -69,7 +69,7 @@ class VectorEnvironment:
     batched = True
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        self.env: Any = env  # its own types know no list of seeds
+        self.env: Any = env  # its type hints do not allow a list of seeds
         self.step = env.step
         self.n_environments = env.num_envs
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))

@@ -22,7 +22,7 @@ class EvaluationStopped(Exception):  # noqa: N818
     """An evaluation was interrupted; its results are discarded."""
 
 
-N_PATHS, N_POINTS = 3, 200  # episodes of an evaluation whose way is kept, points of each
+N_PATHS, N_POINTS = 3, 200  # episodes of an evaluation whose path is stored, points of each
 
 
 class Evaluator:
@@ -75,7 +75,7 @@ class Evaluator:
             policy: What is evaluated.
             timestep: The number of training steps so far, for the records.
             n_episodes: How many episodes, if not as many as usual.
-            should_stop: Asked before each step.
+            should_stop: Called before each step.
 
         Returns:
             A record of each episode.
@@ -128,7 +128,7 @@ def has_position(task: Any) -> bool:
 
 
 def thinned(path: Trajectory) -> Trajectory:
-    """A few hundred points of a way, its two ends among them."""
+    """A path, reduced to a few hundred points, including its two ends."""
     if len(path) <= N_POINTS:
         return path
     chosen = np.unique(np.linspace(0, len(path) - 1, N_POINTS).round().astype(int))

@@ -38,7 +38,7 @@ class Output(Protocol):
 
 
 class Logger:
-    """Collects values by name; `dump` sends them to every output and forgets them.
+    """Collects values by name; `dump` sends them to every output and clears them.
 
     Attributes:
         name_to_value: The values recorded since the last `dump`.
@@ -88,7 +88,7 @@ class Logger:
     def dump(
         self, step: int = 0, own: Mapping[str, Any] | None = None, trigger: str | None = None
     ) -> None:
-        """Send what has been recorded to every output, and forget it.
+        """Send what has been recorded to every output, and clear it.
 
         Args:
             step: The agent's step.

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from scrubjay.randomness import Stream, reset_seed
+from scrubjay.randomness import Stream
 from scrubjay.streams import reset_seeds, seed_words
 from scrubjay.training.callbacks import Callback, CallbackList, attached
 from scrubjay.training.collecting import (
@@ -58,6 +58,7 @@ class Loop:
         self.recorder = agent.recorder(source.n_environments, source.batched)
         self._limit = limit
         self._success_of = success_of
+        self._words = seed_words(agent.seed, Stream.ENVIRONMENT)
         self._watched = bool(callbacks)
         self._open: set[int] = set()
         self._finished: dict[int, EpisodeRecord] = {}  # of this step, for callbacks
@@ -168,13 +169,13 @@ class Loop:
 
     def _reset_seeds(self, lanes: Sequence[int], begun: Sequence[int]) -> Sequence[int]:
         """Begin the episodes of some of the lanes; the seeds with which all of them are reset."""
-        if not self.source.batched:
-            number = self.recorder.begin() if begun else 0
-            return [reset_seed(self.agent.seed, Stream.ENVIRONMENT, 0, number)]
-        numbers = dict(zip(begun, self.recorder.begin_many(begun), strict=True))
+        if self.source.batched:
+            new = self.recorder.begin_many(begun)
+        else:
+            new = [self.recorder.begin() for _ in begun]
+        numbers = dict(zip(begun, new, strict=True))
         episodes = np.array([numbers.get(lane, 0) for lane in lanes])
-        words = seed_words(self.agent.seed, Stream.ENVIRONMENT)
-        seeds: list[int] = reset_seeds(words, np.array(lanes), episodes).tolist()
+        seeds: list[int] = reset_seeds(self._words, np.array(lanes), episodes).tolist()
         return seeds
 
 
@@ -219,7 +220,7 @@ def train(
         verbose: 1 prints a table of the progress.
         tensorboard_log: Folder for TensorBoard's files.
         run_folder: A path for a new run, or an opened `RunFolder`.
-        eval_env: An environment of its own for evaluation, or an id.
+        eval_env: A separate environment for evaluation, or an id.
         eval_freq: Steps between evaluations, 0: never.
         n_eval_episodes: Episodes of an evaluation.
         log_freq: Steps between the rows of the run folder.

@@ -1,11 +1,16 @@
 """The progress of a training: a bar on a terminal, plain lines elsewhere."""
 
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tqdm import tqdm
+
+COMPILING = "compiling for about half a minute; later runs use the compiled code"
+WAIT = 3.0  # seconds before this is shown; loading compiled code takes less
 
 
 class Progress(Protocol):
@@ -29,15 +34,19 @@ class SilentProgress:
 
 
 class BarProgress:
-    """A bar with success rate and memory size; its rate is steps a second."""
+    """A bar with success rate and memory size; its rate is steps a second, from the first step."""
 
     def __init__(self, total: int, done: int, unit: str) -> None:
         self._bar = tqdm(
             total=total, initial=min(done, total), unit=f" {unit}", dynamic_ncols=True,
             unit_scale=True, smoothing=0.1,
         )  # fmt: skip
+        self._started = False
 
     def update(self, done: int, facts: Mapping[str, Any]) -> None:
+        if not self._started:
+            self._bar.unpause()  # without the time of compilation
+            self._started = True
         self._bar.set_postfix({name: short(value) for name, value in facts.items()}, refresh=False)
         self._bar.update(min(done, self._bar.total) - self._bar.n)
 
@@ -49,16 +58,18 @@ class BarProgress:
 
 
 class LineProgress:
-    """A line every few seconds, for logs and pipes."""
+    """A line every few seconds, for logs and pipes; its rate counts from the first step."""
 
     def __init__(self, total: int, done: int, unit: str, every: float = 5.0) -> None:
         self._total, self._unit, self._every = total, unit, every
-        self._start, self._start_done = time.monotonic(), done
-        self._last = self._start
+        self._start, self._start_done = -1.0, done
+        self._last = 0.0
         self._pending = ""
 
     def update(self, done: int, facts: Mapping[str, Any]) -> None:
         now = time.monotonic()
+        if self._start < 0:  # without the time of compilation
+            self._start = self._last = now
         rate = (done - self._start_done) / max(now - self._start, 1e-9)
         parts = [f"{done:,} of {self._total:,} {self._unit}", f"{rate:,.0f} {self._unit}/s"]
         parts += [f"{name} {short(value)}" for name, value in facts.items()]
@@ -77,6 +88,18 @@ class LineProgress:
         if self._pending:
             self.line(self._pending)
         self._pending = ""
+
+
+@contextmanager
+def shown_if_slow(progress: Progress, text: str, seconds: float = WAIT) -> Iterator[None]:
+    """Show a line if the body of the `with` statement takes longer than some seconds."""
+    timer = threading.Timer(seconds, progress.line, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def open_progress(visible: bool, total: int, done: int, unit: str) -> Progress:

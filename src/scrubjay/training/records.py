@@ -18,9 +18,9 @@ class EpisodeRecord:
         timestep: The number of training steps when it ended.
         length: Its number of steps.
         total_reward: The sum of its rewards.
-        terminated: Whether it ended.
+        terminated: Whether it reached a terminal state.
         truncated: Whether it was cut by a time limit.
-        is_success: Whether it was solved; None where the environment does not say.
+        is_success: Whether it was solved; None if the environment has no success signal.
     """
 
     episode: int

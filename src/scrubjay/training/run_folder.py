@@ -72,7 +72,7 @@ class RunFolder:
     def create(
         cls, path: str | PathLike[str], config: Mapping[str, Any], command: str = ""
     ) -> "RunFolder":
-        """Start a new run; a folder that holds one already is left alone.
+        """Start a new run; a folder that already contains a run is not changed.
 
         Args:
             path: The folder.
@@ -145,7 +145,7 @@ class RunFolder:
 
         Raises:
             LockedError: If another process is writing to the folder.
-            RunFolderError: If the run has gone on since it was opened for reading.
+            RunFolderError: If the run has continued since it was opened for reading.
         """
         if self._lock.held:
             return

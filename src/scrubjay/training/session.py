@@ -26,7 +26,7 @@ from scrubjay.training.evaluation import (
 )
 from scrubjay.training.evaluations_npz import EvaluationsFile
 from scrubjay.training.logger import EPISODES, RECORDED, STEPS, Output, TensorBoardOutput
-from scrubjay.training.progress import Progress, SilentProgress
+from scrubjay.training.progress import COMPILING, Progress, SilentProgress, shown_if_slow
 from scrubjay.training.protocols import Trained
 from scrubjay.training.records import EpisodeRecord
 from scrubjay.training.run_folder import RunFolder, now
@@ -225,13 +225,13 @@ class Session:
         """Compile before the training time is measured.
 
         Args:
-            warm_up: Compiles.
+            warm_up: A function that compiles.
         """
-        with self._clock.compiling:
+        with self._clock.compiling, shown_if_slow(self.progress, COMPILING):
             warm_up()
 
     def starting_collectors(self) -> AbstractContextManager[None]:
-        """Their start counts as compilation, so that no rate includes it.
+        """Count the start of collectors as compilation, so that no rate includes it.
 
         Returns:
             What measures it, for `with`.
@@ -239,7 +239,7 @@ class Session:
         return self._clock.compiling
 
     def begin(self) -> None:
-        """Do what was due at the step of the last boundary and a stopped run did not reach."""
+        """Do what was due at the last boundary if the run was stopped before it was done."""
         self._begun = True
         if self._save_start:
             self._save("last")

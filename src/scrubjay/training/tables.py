@@ -178,7 +178,7 @@ def column(columns: Columns, name: str, path: Path) -> npt.NDArray[np.float64]:
 def last_timestep(path: Path) -> int:
     """The timestep of the last complete row, whose first column it is; 0 without rows.
 
-    Reads the end of the file only, so that one may ask often while a run goes on.
+    Reads the end of the file only, so that it can be called often during a run.
     """
     try:
         with path.open("rb") as file:

@@ -8,7 +8,7 @@ from scrubjay.training.logger import STEPS, is_number
 
 
 class WandbOutput:
-    """A run of Weights & Biases that gets the rows of a training.
+    """Sends the rows of a training's log to a run of Weights & Biases.
 
     The x-axis of all its charts is `timestep`. With WANDB_MODE=offline everything stays in the
     folder `wandb`, and `wandb sync` sends it later.

@@ -31,8 +31,8 @@ def print_warning(text: str) -> None:
 class Watchdog(BaseCallback):
     """Warns when no step of training or evaluation has ended for `timeout` seconds.
 
-    It warns again after twice, four times, ... that time, and says when the training goes on. It
-    reads counters from a thread of its own and costs no time per step.
+    It warns again after twice, four times, ... that time, and reports when the training continues.
+    It reads counters in a separate thread and does not slow down the steps.
 
     Args:
         timeout: Seconds without a step before it warns.

@@ -45,7 +45,7 @@ class Method:
         label: Its name in figures and tables.
         agent: The method's name in the registry.
         preset: The preset of its settings.
-        options: Settings that overrule the preset's.
+        options: Settings that override the preset's.
         task_options: Arguments of the task.
         tasks: The tasks that it is for; empty: all.
         eval_freq: The most steps between evaluations; 0: as the budget says.
@@ -112,7 +112,7 @@ DRAWN = ("cec", "sac", "emac", "cec-noisy-start", "sac-defaults", "sac-her", "pu
 
 @dataclass(frozen=True)
 class StudyBudget:
-    """Seeds and steps; `steps` overrules the paper's number, or the quick one."""
+    """Seeds and steps; `steps` overrides the paper's number, or the quick one."""
 
     seeds: tuple[int, ...] = PAPER_SEEDS
     steps: int | None = None

@@ -1,7 +1,7 @@
-"""`cec-plus` against the paper's rule: the tasks with their targets, and what is taken away.
+"""`cec-plus` against the paper's rule: tasks with their targets, and the removed parts.
 
-Settings were chosen on the seeds 100 to 113, and on 0 to 9 which parts stay; what is reported is of
-fresh seeds.
+Settings were chosen on the seeds 100 to 113, and the parts on 0 to 9; the reported results are of
+other seeds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ N_EVAL_EPISODES = 20
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A task, how long it is trained, how often evaluated, and what is to be reached by when."""
+    """A task, its training steps and evaluations, and the target with its step."""
 
     title: str
     task: str

@@ -6,7 +6,7 @@ const COLORS = {
   value: "stored value of a row",
   age: "changes of the memory since the row last changed (newest drawn on top)",
   density: "distance to the fifth nearest row (densest drawn on top)",
-  trust: "how much a row counts in the picked state",
+  trust: "weight of a row in the selected state",
 };
 const FRAME_MS = 60, POLL_MS = 150;
 const state = {
@@ -302,7 +302,7 @@ function stopEpisode() {
   if (state.about.no_replay) return;
   $("stage").hidden = true;
   $("step").disabled = true;
-  $("replay-about").textContent = "Play a greedy episode of this checkpoint, and see for each step which row it follows.";
+  $("replay-about").textContent = "Play a greedy episode of this checkpoint to see which row it follows in each step.";
 }
 
 async function loadEpisode(number) {
@@ -441,7 +441,7 @@ function clearOverestimates() {
   state.asking = null;
   $("overestimates-box").hidden = true;
   $("find").disabled = false;
-  $("overestimates-about").textContent = "Compares the value of each row that greedy episodes follow with the discounted return that they then received.";
+  $("overestimates-about").textContent = "Compares the value of each row that greedy episodes follow with the discounted return received from that step on.";
 }
 
 async function findOverestimates() {
@@ -472,10 +472,10 @@ function showOverestimates(found) {
   const solved = found.episodes.filter((e) => e.success).length, known = found.episodes.some((e) => e.success !== null);
   const count = (n) => n.toLocaleString("en");
   const words = [
-    `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} rows.`,
-    `${found.n_overestimated ? count(found.n_overestimated) : "None"} of their values ${found.n_overestimated > 1 ? "exceed" : "exceeds"} the return by more than 5% of the range of values.`,
+    `${found.of} greedy ${found.of === 1 ? "episode" : "episodes"}${known ? ` (${solved} solved)` : ""} followed ${count(found.n_rows)} ${found.n_rows === 1 ? "row" : "rows"}.`,
+    `${found.n_overestimated ? count(found.n_overestimated) : "None"} of the values ${found.n_overestimated > 1 ? "exceed" : "exceeds"} the return by more than 5% of the range of values.`,
   ];
-  if (found.n_overestimated) words.push("They are ringed on the map.");
+  if (found.n_overestimated) words.push("The map shows them with a ring.");
   if (found.rows.length < found.n_rows) words.push(`The ${found.rows.length} largest differences are listed.`);
   $("overestimates-about").textContent = words.join(" ");
   overestimateTable($("overestimate-table"), found, severalMemories(), pickRow, showMoment);
