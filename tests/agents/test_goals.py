@@ -21,8 +21,10 @@ from scrubjay.agents.goals import (
     newest_rows,
     reward_function,
 )
+from scrubjay.embedding import FrozenNormalizer
 from scrubjay.embedding.flatten import Flattener
 from scrubjay.memory import EpisodicMemory
+from scrubjay.memory.archive import ArchiveError, read_archive, write_archive
 from scrubjay.memory.kdtree import TreeArrays
 from scrubjay.training.collector import Collector, Job
 
@@ -248,6 +250,19 @@ def test_rewards_are_asked_of_the_environment(kind):
     assert compute(np.zeros((3, 2)), np.array([[0, 0], [0, 2], [0.1, 0]])).tolist() == [1, 0, 1]
 
 
+class InfoForEach(Plane):
+    """Its `compute_reward` goes through a list of infos, as Stable-Baselines3 gives it."""
+
+    def compute_reward(self, achieved, desired, info):
+        pairs = zip(achieved, desired, info, strict=True)
+        return np.array([super(InfoForEach, self).compute_reward(*each) for each in pairs])
+
+
+def test_compute_reward_may_take_an_info_for_each_goal():
+    compute = reward_function(InfoForEach(), Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
+    assert compute(np.zeros((3, 2)), np.array([[0, 0], [0, 2], [0.1, 0]])).tolist() == [1, 0, 1]
+
+
 class NoRewards(gym.Wrapper):
     """An environment that cannot say what a goal pays."""
 
@@ -380,6 +395,7 @@ def test_the_environment_of_a_loaded_agent_says_what_is_achieved(tmp_path):
 def test_the_environment_of_a_collector_says_what_is_achieved():
     agent = CECPlus(Plane(), seed=0)
     copy = pickle.loads(pickle.dumps(agent.collector()))
+    assert agent._map._compute is not None  # making a copy without environment changed nothing
     Collector(Job(copy, Near, None, None), 0)
     copy._map.set_scale({"mean": np.zeros(6), "variance": np.ones(6)})
     assert copy._map.achieves(np.array([[1.9, 0.0]]), np.zeros(2)).tolist() == [True]
@@ -393,3 +409,202 @@ def test_a_decision_for_a_goal_is_explained():
         action = agent.predict(observation, deterministic=True)[0]
         np.testing.assert_array_equal(agent.codec.decode(found.action), action)
         assert found.neighbors[found.followed].value > 0
+
+
+class Cells(gym.Env):
+    """A walk on a grid, whose reward asks whether two goals are equal; it may take single goals."""
+
+    def __init__(self, known=True, dtype=np.float32):
+        box = gym.spaces.Box(0, 7, (2,), dtype)
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(NAMES, box))
+        self.action_space = gym.spaces.Discrete(4)
+        self.dtype = dtype
+        if not known:
+            self.compute_reward = None
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        pairs = zip(np.atleast_2d(achieved), np.atleast_2d(desired), strict=True)
+        return np.stack([np.float64((one == two).all()) for one, two in pairs])
+
+    def observe(self):
+        x, goal = self.x.astype(self.dtype), self.goal.astype(self.dtype)
+        return {"achieved_goal": x, "desired_goal": goal, "observation": x}
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.x, self.goal = self.np_random.integers(0, 8, (2, 2))
+        return self.observe(), {}
+
+    def step(self, action):
+        move = ((1, 0), (-1, 0), (0, 1), (0, -1))[int(action)]
+        self.x = np.clip(self.x + move, 0, 7)
+        done = bool((self.x == self.goal).all())
+        return self.observe(), float(done), done, False, {}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("known", [True, False])
+def test_goals_may_have_to_be_equal(known, dtype):
+    """Rows keep float32 numbers, and no goal was achieved in them for the rounding."""
+    env = gym.wrappers.TimeLimit(Cells(known, dtype), 40)
+    agent = CECPlus(env, seed=0).learn(3000)
+    nexts = agent._map.achieved(agent.memory.columns["next"])
+    for goal in ((1.0, 1.0), (3.0, 5.0), (7.0, 0.0)):
+        there = np.abs(nexts - goal).max(axis=1) < 0.5
+        assert there.any()
+        np.testing.assert_array_equal(agent._map.achieves(nexts, np.array(goal)), there)
+        plan = agent._map.plan(agent.memory, np.array(goal), 0.99, 0.0)
+        assert 0 < plan.limit < 1e-4
+        assert (plan.values[there] > 0.95).all()  # not `TARGET`
+
+
+class Rooms(Cells):
+    """Goals are categories, beside an observation of numbers."""
+
+    def __init__(self, space):
+        super().__init__()
+        box = self.observation_space["observation"]
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(NAMES[:2], space), observation=box)
+
+    def observe(self):
+        single = isinstance(self.observation_space["desired_goal"], gym.spaces.Discrete)
+        x, goal = (int(8 * at[0] + at[1]) if single else at.copy() for at in (self.x, self.goal))
+        return {"achieved_goal": x, "desired_goal": goal, "observation": self.x.astype(np.float32)}
+
+
+@pytest.mark.parametrize("space", [gym.spaces.MultiDiscrete([8, 8]), gym.spaces.Discrete(64)])
+def test_goals_may_be_categories(space, tmp_path):
+    env = gym.wrappers.TimeLimit(Rooms(space), 40)
+    agent = CECPlus(env, seed=0).learn(3000)
+    nexts = agent._map.achieved(agent.memory.columns["next"])
+    goal = np.round(nexts[0])
+    there = (np.round(nexts) == goal).all(axis=1)
+    np.testing.assert_array_equal(agent._map.achieves(nexts, goal), there)
+    assert success(agent, env) >= 0.9
+    agent.save(tmp_path / "agent")
+    assert CECPlus.load(tmp_path / "agent").memory.digest() == agent.memory.digest()
+
+
+def test_rounding_does_not_change_goals_with_a_radius():
+    found = known(radius=0.25)
+    near = 3.0 + np.array([[0.25], [0.2500001], [-0.2499999], [0.0]])
+    assert found.achieves(near, np.array([3.0])).tolist() == [True, False, True, True]
+
+
+class Short(Plane):
+    """Episodes of one step, and a `compute_reward` that has to have a goal."""
+
+    def compute_reward(self, achieved, desired, info):
+        return np.stack(list(super().compute_reward(achieved, desired, info)))
+
+    def step(self, action):
+        observation, reward, _, _, info = super().step(action)
+        return observation, reward, True, False, info
+
+
+def test_an_episode_of_one_step_asks_nothing_of_compute_reward():
+    agent = CECPlus(Short(), seed=0).learn(1500)
+    assert agent.n_episodes == 1500
+
+
+def test_wrapped_vector_environments_say_what_is_achieved():
+    env = gym.wrappers.vector.RecordEpisodeStatistics(gym.vector.SyncVectorEnv([Plane] * 2))
+    compute = reward_function(env, Goals((0, 1), (2, 3), (2, 3), (2,), (0, 0)))
+    assert compute(np.zeros((2, 2)), np.array([[0, 0], [0, 2]])).tolist() == [1, 0]
+
+
+def test_rows_that_replace_others_are_worth_nothing_for_older_plans():
+    """A lane's plan is older than what other lanes write into the places of old rows."""
+    plans = LanePlans()
+    plans.put(0, (1, b"a"), Plan(np.ones(3, np.float32), 0.5))
+    plans.forget(np.array([1, 7]))
+    assert plans.values[0, :3].tolist() == [1, 0, 1]
+    assert plans.latest(0, (1, b"a")).values.tolist() == [1, 0, 1]
+    env = gym.vector.SyncVectorEnv([Plane] * 3)
+    agent = CECPlus(env, seed=1, capacity=300).learn(2000)
+    written, plan = agent.memory.written_array, agent._map.plan
+    made = {}
+
+    def noting(memory, goal, *rest):
+        made[goal.tobytes()] = memory.clock
+        return plan(memory, goal, *rest)
+
+    agent._map.plan = noting
+    agent.learn(1000)
+    for lane, (_, goal) in agent._map.lanes._aims.items():
+        replaced = written > made[goal]
+        assert replaced.any()
+        assert not agent._map.lanes.values[lane, : len(replaced)][replaced].any()
+
+
+def test_episodes_that_are_open_at_the_same_time_keep_their_plans(monkeypatch):
+    agent = CECPlus(Plane(), seed=1).learn(2000)
+    n_plans, plan = 0, GoalMap.plan
+
+    def counted(*given, **named):
+        nonlocal n_plans
+        n_plans += 1
+        return plan(*given, **named)
+
+    monkeypatch.setattr(GoalMap, "plan", counted)
+    envs, episodes = [Plane(), Plane()], [agent.begin_episode(i) for i in range(2)]
+    seen = [env.reset(seed=i)[0] for i, env in enumerate(envs)]
+    for _ in range(5):
+        for i, env in enumerate(envs):
+            seen[i], reward, *_ = env.step(episodes[i].act(seen[i]))
+            episodes[i].record(reward)
+    assert n_plans == 2
+
+
+def written_again(path, change):
+    """The saved agent with another manifest."""
+    manifest, arrays = read_archive(path, "agent")
+    for entry in ("format", "schema", "arrays"):
+        manifest.pop(entry, None)
+    change(manifest)
+    write_archive(path, manifest, arrays)
+
+
+def test_a_file_without_goals_whose_observations_have_some_is_opened_as_it_was(tmp_path):
+    """0.2.0 stored goals as a part of each row, if one gave it an embedding that kept them."""
+    path = tmp_path / "old.scrub"
+    agent = CECPlus(Plane(), seed=0, goal_planning=False, embedding=FrozenNormalizer(1000))
+    agent.learn(1500).save(path)
+
+    def older(manifest):
+        del manifest["config"]["goal_planning"]
+        for entry in ("goals", "next_look", "intrinsic_dimensions"):
+            del manifest["counters"][entry]
+
+    written_again(path, older)
+    opened = CECPlus.load(path, env=Plane())
+    assert opened.memory.digest() == agent.memory.digest()
+    assert not opened.config()["goal_planning"]
+    opened.learn(500).save(path)
+    assert CECPlus.load(path).memory.digest() == opened.memory.digest()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"desired": [99, 1]},
+        {"desired": [-1, 1]},
+        {"signs": [0]},
+        {"achieved": [0]},
+        {"state": []},
+        {"radius": "far"},
+    ],
+)
+def test_goals_that_contradict_the_keys_are_refused(wrong, plane_file, tmp_path):
+    path = tmp_path / "wrong.scrub"
+    path.write_bytes(plane_file.read_bytes())
+    written_again(path, lambda manifest: manifest["counters"]["goals"].update(wrong))
+    with pytest.raises(ArchiveError):
+        CECPlus.load(path)
+
+
+@pytest.fixture(scope="module")
+def plane_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plane") / "plane.scrub"
+    CECPlus(Plane(), seed=0).learn(1200).save(path)
+    return path

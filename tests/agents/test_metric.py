@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from scrubjay import CECPlus
+from scrubjay.agents import metric
 from scrubjay.agents.metric import intrinsic_dimensions, median_step, noise_dimensions
 
 
@@ -34,6 +35,28 @@ def test_places_of_a_grid_are_no_noise():
     keys = np.hstack([np.eye(12)[rng.integers(12, size=1201)], rng.standard_normal((1201, 1))])
     found = noise_dimensions([(keys, rng.uniform(size=(1200, 1)))])
     assert found.tolist() == [False] * 12 + [True]
+
+
+def test_many_dimensions_are_compared_in_blocks(monkeypatch):
+    """Images of 84 x 84 x 3 in a dictionary would need 14 GB for all pairs at once."""
+    rng = np.random.default_rng(0)
+    keys, actions = walk(rng)
+    noise = rng.standard_normal((len(keys), 6))
+    noise[:, 4] = noise[:, 1] + 0.5 * noise[:, 4]  # two sensors of the same noise
+    episodes = [(np.hstack([keys, noise]), actions)]
+    expected = [False, True, False, True, True, False, True]
+    assert noise_dimensions(episodes).tolist() == expected
+    monkeypatch.setattr(metric, "BLOCK", 4)
+    assert noise_dimensions(episodes).tolist() == expected
+
+
+def test_actions_may_be_as_large_as_float32_can_be():
+    rng = np.random.default_rng(0)
+    keys, actions = walk(rng)
+    pushed = np.vstack([[[0.0]], actions]) + 0.3 * rng.standard_normal((len(keys), 1))
+    huge = (3e38 * actions).astype(np.float32)
+    keys = np.hstack([keys, pushed, rng.standard_normal((len(keys), 1))])
+    assert noise_dimensions([(keys, huge)]).tolist() == [False, False, True]
 
 
 def test_if_all_is_noise_nothing_is():

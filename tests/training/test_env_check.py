@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from scrubjay.training import env_play
 from scrubjay.training.env_check import check_environment, method_to_try, noise_dimensions, worst
+from scrubjay.training.env_play import outside, play_at_random
 
 
 class Walk(gymnasium.Env):
@@ -326,6 +328,55 @@ def test_categories_are_told_and_words_are_refused(monkeypatch):
     assert refused.fix.startswith("return numbers, for example by gymnasium.wrappers.")
 
 
+class Pictures(Walk):
+    """Arrays so large that NumPy prints their shape, in a dictionary or a tuple."""
+
+    def __init__(self, kind, picture=(32, 32, 3)):
+        super().__init__()
+        parts = {
+            "camera": spaces.Box(0, 255, picture, np.uint8),
+            "place": spaces.Box(-9, 9, (1,), np.float32),
+        }
+        self.kind = kind
+        self.observation_space = kind(parts if kind is spaces.Dict else tuple(parts.values()))
+
+    def observe(self):
+        camera = np.full((32, 32, 3), int(10 * abs(self.x)), np.uint8)
+        parts = {"camera": camera, "place": np.full(1, self.x, np.float32)}
+        return parts if self.kind is spaces.Dict else tuple(parts.values())
+
+
+@pytest.mark.parametrize("kind", [spaces.Dict, spaces.Tuple])
+def test_large_arrays_within_their_spaces_are_no_problem(kind):
+    findings = check_environment(lambda: Pictures(kind), 500)
+    assert worst(findings) == "ok", findings
+
+
+@pytest.mark.parametrize("kind", [spaces.Dict, spaces.Tuple])
+def test_the_part_that_is_not_in_its_space_is_named_without_its_numbers(kind):
+    findings = check_environment(lambda: Pictures(kind, (16, 32, 3)), 500)
+    assert worst(findings) == "problem"
+    name = "'camera'" if kind is spaces.Dict else "0"
+    assert findings[-1].found == f"{name}: expected shape (16, 32, 3), got (32, 32, 3)"
+
+
+def test_what_is_not_in_its_space_is_said():
+    box = spaces.Box(0, 1, (2,), np.float64)
+    two = spaces.Dict({"a": box, "b": spaces.Tuple((box, spaces.Discrete(3)))})
+    good = {"a": np.zeros(2), "b": (np.zeros(2), 1)}
+    assert outside(two, good) == ""
+    assert outside(two, {"a": np.zeros(2)}) == "no entry 'b'"
+    assert outside(two, {**good, "c": 1}) == "unexpected entry 'c'"
+    assert outside(two, {**good, "b": (np.zeros(2),)}) == "'b': expected 2 parts, got 1"
+    assert outside(two, {**good, "b": (np.full(2, 3.0), 1)}) == (
+        "'b': 0: dimension 0: expected at most 1, got 3"
+    )
+    assert outside(two, {**good, "b": (np.zeros(2), 7)}) == (
+        "'b': 1: expected a value of Discrete(3), got 7"
+    )
+    assert len(outside(spaces.MultiBinary(2), np.zeros(9999))) < 300
+
+
 def test_noise_is_told_from_what_moves():
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.normal(size=(500, 1)), axis=0)
@@ -364,3 +415,59 @@ def test_the_method_to_try_first():
     walk.action_space = spaces.Box(-1, 1, (2,))
     assert method_to_try(walk, [])[2] == ["--embedding", "frequencies:4+frozen:1000"]
     assert "sac" in method_to_try(Dense(), check_environment(Dense, n_steps=500))[1]
+
+
+class FarGoals(Walk):
+    """Goals that random actions do not achieve."""
+
+    def __init__(self):
+        super().__init__()
+        box = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        names = ("achieved_goal", "desired_goal", "observation")
+        self.observation_space = spaces.Dict(dict.fromkeys(names, box))
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        return (np.abs(achieved - desired) < 0.01).all(axis=-1).astype(np.float64)
+
+    def observe(self):
+        x = np.array([self.x])
+        return {"achieved_goal": x, "desired_goal": x + 1000.0, "observation": x}
+
+    def info(self, success):  # noqa: ARG002
+        return {"is_success": False}
+
+    def reward(self, success):  # noqa: ARG002
+        return 0.0
+
+
+def test_where_goals_are_told_success_by_chance_is_not_needed():
+    found = [each for each in check_environment(FarGoals, 1000) if each.what == "success"]
+    assert [each.level for each in found] == ["ok"]
+    assert found[0].found.startswith("0% of 18 random episodes succeed;")
+
+
+def test_of_images_only_some_are_kept(monkeypatch):
+    monkeypatch.setattr(env_play, "KEPT_NUMBERS", 40 * 3073)
+    played = play_at_random(Pictures(spaces.Dict), 400)
+    assert sum(played.lengths) == len(played.rewards) == 413
+    assert 40 <= sum(map(len, played.observations)) <= 50
+    few = play_at_random(Walk(), 400)
+    assert sum(map(len, few.observations)) == len(few.rewards) + len(few.lengths)  # no image
+
+
+@pytest.mark.parametrize(
+    ("reward", "level"),
+    [
+        (lambda *given: [0.0 for _ in zip(*given, strict=True)], "ok"),
+        (lambda *given: [given[-1].get("x", 0.0)] * len(given[0]), "ok"),
+        (lambda *given: 0.0 * len(given), "advice"),
+        (lambda *given: given[-1]["x"], "advice"),
+    ],
+)
+def test_compute_reward_is_called_as_agents_call_it(reward, level):
+    class Paying(FarGoals):
+        def compute_reward(self, achieved, desired, info):
+            return reward(achieved, desired, info)
+
+    found = [each for each in check_environment(Paying, 500) if each.what == "goals"]
+    assert [each.level for each in found] == [level], found

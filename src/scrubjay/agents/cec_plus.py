@@ -30,6 +30,7 @@ setting, listed here with the value that switches it off:
 docs/plus.md has the ablation of each part.
 """
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -488,10 +489,10 @@ class CECPlus(LookaheadAgent):
 
     def _learn_ways(self, known: GoalMap, experience: Experience) -> Learned:
         """Store every step as a row, whatever its goal; values depend on the goal of a plan."""
-        known.set_env(self.env)
-        known.observe(with_last(experience), experience.rewards)
         returns = self.plain_returns(experience.rewards, experience.terminated)
         check_returns(returns, experience.rewards)
+        known.set_env(self.env)
+        known.observe(with_last(experience), experience.rewards)
         learned = write_ways(known, self.memory, self._mask, experience, returns)
         self._link()
         return learned
@@ -600,12 +601,20 @@ class CECPlus(LookaheadAgent):
         self._next_look = int(counters.get("next_look", 0))
         self._intrinsic = counters.get("intrinsic_dimensions")
         if self._plans_goals and (goals := counters.get("goals")):
-            self._map = GoalMap.from_state(goals)
+            self._map = GoalMap.from_state(goals, self.embedding.key_dim)
+            self.memories = self.make_memories()
+        elif self._map is not None and "goals" not in counters:
+            # of 0.2.0, with an embedding of its own: the rows tell the goal, and stay as they are
+            self._map, self.goal_planning = None, False
             self.memories = self.make_memories()
 
     def metrics(self, totals: Mapping[str, float]) -> dict[str, float]:
         rate = {"rollout/exploration_rate": self.epsilon(self.num_timesteps)}
         return rate | super().metrics(totals)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With what is known of goals of its own: a copy may have another environment."""
+        return {**super().__getstate__(), "_map": copy.copy(self._map)}
 
     def warm_up_config(self) -> dict[str, Any]:
         config = {**super().warm_up_config(), "distance_threshold": "step"}

@@ -14,6 +14,7 @@ achieved if the distance to it is at most the largest distance in observed succe
 achieves the desired goal, the rows nearest to it are the target.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -42,6 +43,8 @@ LINKS = 8  # rows near the next key to which a row is linked
 PLANNED = 30_000  # newest rows that a plan in training covers, so that its time is bounded
 WIDER = 5 / 3  # times the usual radius, because the states that actions lead to are predicted
 KEPT_PLANS = 64
+LATEST_PLANS = 8
+ROUNDING = 1e-6  # of a number's distance from its mean: what is lost in float32, with room
 FEWEST_SUCCESSES = 8  # for different goals, before goals are searched in flat observations
 CLOSE = 0.3  # largest distance to a goal at a success, in standard deviations
 EXPLAINED = 0.5  # share of the variance of a difference that is left when the goal is added
@@ -189,13 +192,28 @@ class LanePlans:
         self.values: Values = np.zeros((1, 1), np.float32)
         self.limits: Floats = np.zeros(1)
         self._aims: dict[int, tuple[int, bytes]] = {}
+        # of episodes that are open at the same time without being lanes of one environment
+        self._latest: dict[tuple[int, int, bytes], Plan] = {}
 
     def has(self, lane: int, aim: tuple[int, bytes]) -> bool:
         """Whether a lane's plan is that for an episode's number and a goal."""
         return self._aims.get(lane) == aim
 
+    def latest(self, lane: int, aim: tuple[int, bytes]) -> Plan | None:
+        """The plan that a lane had for an episode's number and a goal, if it is not long ago."""
+        return self._latest.get((lane, *aim))
+
+    def forget(self, rows: Ints) -> None:
+        """Rows that have been written since are worth nothing for the plans before."""
+        for values in (*self.values, *(plan.values for plan in self._latest.values())):
+            values[rows[rows < len(values)]] = 0.0
+
     def put(self, lane: int, aim: tuple[int, bytes], plan: Plan) -> None:
         """Keep the plan of a lane."""
+        self._latest.pop((lane, *aim), None)
+        self._latest[lane, *aim] = plan
+        while len(self._latest) > LATEST_PLANS:
+            del self._latest[next(iter(self._latest))]
         values = plan.values
         self.reserve(lane + 1, len(values))
         self.limits[lane] = plan.limit
@@ -239,9 +257,13 @@ class GoalMap:
         return {**self.goals._asdict(), "radius": self.radius}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "GoalMap":
-        """What `state` returned, as it comes out of a file."""
-        goals = Goals(*(tuple(state[name]) for name in Goals._fields))
+    def from_state(cls, state: Mapping[str, Any], key_dim: int) -> "GoalMap":
+        """What `state` returned, as it comes out of a file, for keys of `key_dim` dimensions."""
+        goals = Goals(*(tuple(map(int, state[name])) for name in Goals._fields))
+        sizes = {len(goals.desired), len(goals.achieved), len(goals.signs)}
+        places = {*goals.desired, *goals.achieved, *goals.state}
+        if len(sizes) > 1 or not goals.state or not places <= set(range(key_dim)):
+            raise ValueError(f"expected goals within keys of {key_dim} dimensions, got {goals}")
         return cls(goals, float(state["radius"]))
 
     def set_scale(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -304,11 +326,22 @@ class GoalMap:
         measure_goals(keys, self._shift, self._scale, *self._places, limits, wanted, aims)
         return wanted, aims
 
+    def _rounding(self, goal: Floats) -> Floats:
+        """(G,): how far from a goal its numbers may be after they were stored as float32."""
+        places = [list(self.goals.desired), list(self.goals.achieved)]
+        sizes = [self._scale[place] + np.abs(goal - self._shift[place]) for place in places]
+        found: Floats = ROUNDING * np.max(sizes, axis=0)
+        return found
+
     def achieves(self, achieved: Floats, goal: Floats) -> npt.NDArray[np.bool_]:
         """Which of the achieved goals count as a goal."""
+        rounding = self._rounding(goal)
         if self._compute is None:
-            paid, full = -np.linalg.norm(achieved - goal, axis=1), np.array([-self.radius])
+            radius = max(self.radius, float(np.linalg.norm(rounding)))
+            paid, full = -np.linalg.norm(achieved - goal, axis=1), np.array([-radius])
         else:
+            # as it was observed, for rewards that ask whether the two are equal
+            achieved = np.where(np.abs(achieved - goal) <= rounding, goal, achieved)
             paid = self._compute(achieved, np.repeat(goal[None], len(achieved), axis=0))
             full = self._compute(goal[None], goal[None])
         found: npt.NDArray[np.bool_] = paid >= full
@@ -344,7 +377,7 @@ class GoalMap:
         values = np.zeros(len(hits), np.float32)
         limit = 0.0
         if hits.any():
-            limit = max(float(apart[hits].max()), 1e-300)
+            limit = max(float(apart[hits].max()), float(np.linalg.norm(self._rounding(goal))))
             values[hits] = gamma ** (RIM * apart[hits] / limit)
         else:
             hits = _targets(memory.keys[rows], apart, rng)
@@ -377,7 +410,9 @@ class GoalMap:
         for lane in np.flatnonzero(lanes.state[:, DECIDES]).tolist():
             aim = int(lanes.state[lane, NUMBER]), goals[lane].tobytes()
             if not self.lanes.has(lane, aim):
-                plan = self.plan(memory, goals[lane], gamma, fading, draws(lane))
+                plan = self.lanes.latest(lane, aim)
+                if plan is None:
+                    plan = self.plan(memory, goals[lane], gamma, fading, draws(lane))
                 self.lanes.put(lane, aim, plan)
                 aims[lane, -1] = plan.limit
         return self.lanes.values, aims
@@ -410,12 +445,7 @@ class GoalMap:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without environment and plans."""
-        dropped: dict[str, Any] = {
-            "_env": None,
-            "_compute": None,
-            "_links": None,
-            "_known": (-1, {}),
-        }
+        dropped: dict[str, Any] = {"_env": None, "_compute": None, "_links": None}
         return {**vars(self), **dropped, "_known": (-1, {}), "lanes": LanePlans()}
 
 
@@ -473,6 +503,7 @@ def write_ways(
     chosen: dict[str, Any] = {name: columns[name][steps] for name in memory.column_arrays}
     keys = experience.keys[steps] * mask
     rows[steps], outcomes = memory.write_many(keys, returns[steps], **chosen)
+    known.lanes.forget(rows[steps])
     links = chosen["links"]
     links[:, 0] = np.append(rows[1:], -1)[steps]
     memory.set_columns(rows[steps], links=links)
@@ -576,27 +607,43 @@ def call_goal_kernels(memory: EpisodicMemory) -> None:
 def reward_function(env: Any, goals: Goals) -> Rewards | None:
     """The `compute_reward` of an environment for many goals at once, None if it has none."""
     call = _find(env)
-    if call is None:
+    # of categories keys have codes, which it does not know; two of them are equal or not
+    if call is None or len(goals.desired) != math.prod(goals.shape):
         return None
+
+    two = np.zeros((2, len(goals.desired)))
+    # an info for all goals, as Gymnasium-Robotics has it, or one for each, as Stable-Baselines3
+    for each in (False, True):
+        compute = _batched(call, goals.shape, each)
+        try:
+            compute(two, two)
+        except Exception as error:  # it may be for single goals, or need what only a step knows
+            if hasattr(getattr(env, "unwrapped", env), "processes"):
+                raise ValueError(
+                    "expected compute_reward to take arrays of goals and an empty info, got "
+                    f"{error!r} in the process of an environment, which ended: change "
+                    "compute_reward, use a vector environment without processes, or set "
+                    "goal_planning=False"
+                ) from error
+            continue
+        return compute
+    return None
+
+
+def _batched(call: Callable[..., Any], shape: tuple[int, ...], each: bool) -> Rewards:
+    """A `compute_reward` for matrices of goals; `each`: with an info for each of them."""
 
     def compute(achieved: Floats, desired: Floats) -> Floats:
-        shape = (len(achieved), *goals.shape)
-        paid = np.asarray(call(achieved.reshape(shape), desired.reshape(shape), {}), np.float64)
-        if paid.shape != (len(achieved),) or not np.isfinite(paid).all():
-            raise ValueError(f"expected {len(achieved)} rewards of compute_reward, got {paid}")
+        n = len(achieved)
+        if n == 0:  # of an episode of one step; it may not expect that
+            return np.zeros(0)
+        infos: Any = [{}] * n if each else {}
+        pair = achieved.reshape(n, *shape), desired.reshape(n, *shape)
+        paid = np.asarray(call(*pair, infos), np.float64)
+        if paid.shape != (n,) or not np.isfinite(paid).all():
+            raise ValueError(f"expected {n} finite rewards of compute_reward, got {paid}")
         return paid
 
-    two = np.zeros((2, int(np.prod(goals.shape))))
-    try:
-        compute(two, two)
-    except Exception as error:  # it may be written for single goals, or need the info of a step
-        if hasattr(getattr(env, "unwrapped", env), "processes"):
-            raise ValueError(
-                "expected compute_reward to take arrays of goals and an empty info, got "
-                f"{error!r} in the process of an environment, which ended: change compute_reward, "
-                "use a vector environment without processes, or set goal_planning=False"
-            ) from error
-        return None
     return compute
 
 
@@ -605,6 +652,8 @@ def _find(env: Any) -> Callable[..., Any] | None:
     name = "compute_reward"
     if isinstance(env, gymnasium.Env):
         return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
+    if isinstance(env, VectorEnv):
+        env = env.unwrapped  # wrappers of vector environments cannot call functions
     # checked first, because a worker process ends if it must call a method that does not exist
     if hasattr(env, "env_method"):  # a VecEnv of Stable-Baselines3
         if not env.has_attr(name):

@@ -23,6 +23,7 @@ LAGS = (1, 2, 3)
 FEWEST = 500  # pairs of steps on which dimensions are judged
 MOST = 1500  # steps that are compared with each other
 APART = 10  # steps
+BLOCK = 500  # dimensions that are compared with all others at once
 DISTINCT = 0.5  # a sensor of noise has more distinct values than this share of the steps
 SIGNIFICANT = 5.0  # standard errors above which one of hundreds of correlations is significant
 
@@ -96,7 +97,7 @@ def noise_dimensions(episodes: list[tuple[Array, Array]]) -> npt.NDArray[np.bool
     for series in (levels, sizes):
         for lag in LAGS:
             noise &= ~correlated([(keys[:-lag], keys[lag:]) for keys in series])
-    noise &= ~explained(levels, sizes, [actions for _, actions in episodes])
+    noise[noise] = ~explained(levels, sizes, [actions for _, actions in episodes], noise)
     return noise if (noise != moving).any() else np.zeros_like(noise)
 
 
@@ -108,19 +109,36 @@ def distinct(keys: Array) -> Array:
 
 
 def explained(
-    levels: list[Array], sizes: list[Array], actions: list[Array]
+    levels: list[Array], sizes: list[Array], actions: list[Array], candidates: Array
 ) -> npt.NDArray[np.bool_]:
-    """Which dimensions are correlated with other dimensions or with the action before, a mask."""
+    """Which of some dimensions are correlated with others or with the action before, a mask.
+
+    Args:
+        levels: The standardised keys of each episode.
+        sizes: Their standardised absolute values.
+        actions: The actions of each episode.
+        candidates: The dimensions that are asked for, a mask.
+
+    Returns:
+        For each of the candidates.
+    """
     both = [np.concatenate([part[1:] for part in parts]) for parts in (levels, sizes)]
-    taken = np.concatenate([a[: len(keys) - 1] for a, keys in zip(actions, levels, strict=True)])
+    # as float64, because the squares of huge actions are no float32
+    taken = np.concatenate(
+        [a[: len(keys) - 1] for a, keys in zip(actions, levels, strict=True)], dtype=np.float64
+    )
     sources = np.hstack([*both, standardised(taken, taken), standardised_size(taken)])
     n, dim = both[0].shape
-    found = np.zeros(dim, np.bool_)
-    for series in both:
-        strong = np.abs(series.T @ sources) > SIGNIFICANT * np.sqrt(n)
-        for own in (0, dim):  # level and size of a dimension itself
-            strong[np.arange(dim), np.arange(dim) + own] = False
-        found |= strong.any(axis=1)
+    asked = np.flatnonzero(candidates)
+    found = np.zeros(len(asked), np.bool_)
+    # in blocks: thousands of dimensions have too many pairs for the memory
+    for start in range(0, len(asked), BLOCK):
+        block = asked[start : start + BLOCK]
+        for series in both:
+            strong = np.abs(series[:, block].T @ sources) > SIGNIFICANT * np.sqrt(n)
+            for own in (0, dim):  # level and size of a dimension itself
+                strong[np.arange(len(block)), block + own] = False
+            found[start : start + BLOCK] |= strong.any(axis=1)
     return found
 
 

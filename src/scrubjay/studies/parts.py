@@ -72,7 +72,7 @@ def goal_rows(steps: int) -> list[Row]:
     """The rows of one agent, and their values for each of two goals."""
     env = gymnasium.make(f"gymnasium_robotics:{GOAL_MAZE}", continuing_task=False)
     agent = CECPlus(env, seed=0).learn(steps)
-    known = GoalMap.from_state(agent.counters()["goals"])
+    known = GoalMap.from_state(agent.counters()["goals"], agent.embedding.key_dim)
     known.set_scale(agent.embedding.state())
     known.set_env(env)
     places, fading = known.achieved(agent.memory.keys), agent.planning_rule().fading

@@ -16,8 +16,16 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
+from scrubjay.embedding.goal import has_goals
 from scrubjay.embedding.parts import KINDS, Part, find_parts
-from scrubjay.training.env_play import Played, as_number, as_vector, outside, play_at_random
+from scrubjay.training.env_play import (
+    WIDE,
+    Played,
+    as_number,
+    as_vector,
+    outside,
+    play_at_random,
+)
 from scrubjay.training.environments import EpisodeLimit, time_limit
 
 Level = Literal["ok", "advice", "problem"]
@@ -34,7 +42,7 @@ LARGEST_REWARD = 1e4
 ROUNDING = 1e-8  # changes of a number of size 1 that are rounding errors
 DENSE = 0.5  # share of steps with a reward of their own from which on rewards are not sparse
 IMAGE_SIDE = 8  # pixels of the smallest image; smaller arrays are tables of numbers
-WIDE = 1e6  # bounds of actions that are farther apart do not count as bounds
+UNLIMITED = 1e6  # bounds of actions that are farther apart do not count as bounds
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def _check(
     return [
         *found,
         *check_ends(played, limit),
-        *check_success(played, success_key),
+        *check_success(played, success_key, has_goals(env.observation_space)),
         *check_rewards(played),
         *check_numbers(played),
         *check_dimensions(played),
@@ -138,9 +146,9 @@ def check_action_space(space: gymnasium.Space[Any]) -> Iterator[Finding]:
         )  # fmt: skip
     elif not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
         yield Finding("problem", what, expected, f"{space}", _action_fix(space))
-    elif isinstance(space, spaces.Box) and (space.high / 2 - space.low / 2).max() > WIDE / 2:
+    elif isinstance(space, spaces.Box) and (space.high / 2 - space.low / 2).max() > UNLIMITED / 2:
         yield Finding(
-            "advice", what, f"bounds less than {WIDE:g} apart", f"{space}",
+            "advice", what, f"bounds less than {UNLIMITED:g} apart", f"{space}",
             "set the bounds to what the environment can execute: exploration draws uniform actions "
             "from the Box",
         )  # fmt: skip
@@ -165,7 +173,7 @@ def check_observation_space(env: gymnasium.Env[Any, Any]) -> Iterator[Finding]:
         yield Finding("problem", what, expected, _one_line(space), fix)
         return
     yield Finding("ok", what, expected, ", ".join(map(_short, parts)))
-    if isinstance(space, spaces.Dict) and {"achieved_goal", "desired_goal"} <= set(space.spaces):
+    if has_goals(env.observation_space):
         yield _goals(env)
 
 
@@ -177,13 +185,18 @@ def _goals(env: gymnasium.Env[Any, Any]) -> Finding:
     if compute is None:
         fix = "add this method, so that cec-plus knows which states achieve a goal"
         return Finding("advice", "goals", expected, "no compute_reward", fix)
-    try:
-        shape = np.shape(compute(np.stack([goal] * 3), np.stack([goal] * 3), [{}] * 3))
-        assert shape == (3,), f"rewards of shape {shape} for three goals"
-    except Exception as error:  # user's code
-        text = _one_line(error)
-        return Finding("advice", "goals", expected, text, "write it with NumPy's batched functions")
-    return Finding("ok", "goals", expected, "works")
+    goals, text = np.stack([goal] * 3), ""
+    calls: tuple[Any, ...] = ({}, [{}] * 3)  # as Gymnasium-Robotics, and as Stable-Baselines3
+    for infos in calls:
+        try:
+            shape = np.shape(compute(goals, goals, infos))
+        except Exception as error:  # user's code
+            text = text or _one_line(error)
+            continue
+        if shape == (3,):
+            return Finding("ok", "goals", expected, "works")
+        text = text or f"rewards of shape {shape} for three goals"
+    return Finding("advice", "goals", expected, text, "write it with NumPy's batched functions")
 
 
 def check_results(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Finding]:
@@ -214,7 +227,7 @@ def check_results(make: Callable[[], gymnasium.Env[Any, Any]]) -> Iterator[Findi
 
 def _wrong_shape(env: gymnasium.Env[Any, Any], what: str, observation: Any) -> Iterator[Finding]:
     reason = outside(env.observation_space, observation)
-    if "shape" in reason or "no entry" in reason:
+    if any(words in reason for words in ("expected shape", "no entry", "parts, got")):
         yield Finding(
             "problem", "observations", f"an observation within observation_space from {what}",
             reason, "correct observation_space, or what is returned",
@@ -309,7 +322,9 @@ def check_ends(played: Played, limit: int | None) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
+def check_success(
+    played: Played, success_key: str | None, with_goals: bool = False
+) -> Iterator[Finding]:
     """A success signal, and how often random actions succeed."""
     expected = f"{success_key or 'is_success'} in info at an episode's end"
     known = [success for success in played.successes if success is not None]
@@ -324,7 +339,11 @@ def check_success(played: Played, success_key: str | None) -> Iterator[Finding]:
         return
     rate = float(np.mean(known))
     found = f"{rate:.0%} of {len(known)} random episodes succeed"
-    if rate == 0:
+    if rate == 0 and with_goals:
+        yield Finding(
+            "ok", "success", expected, f"{found}; what they achieve by chance is learned from too"
+        )
+    elif rate == 0:
         yield Finding(
             "advice", "success", "random actions that succeed now and then", found,
             "nothing can be learned before the first success: begin some episodes nearer to the "
@@ -424,7 +443,7 @@ def check_dimensions(played: Played) -> Iterator[Finding]:
             "return what distinguishes one state from another",
         )  # fmt: skip
         return
-    if matrix.shape[1] > MIN_STEPS:
+    if matrix.shape[1] > WIDE:
         return  # of images, single pixels say nothing
     what, constant = "dimensions", np.flatnonzero(~moving).tolist()
     if constant:

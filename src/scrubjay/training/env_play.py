@@ -16,6 +16,9 @@ from scrubjay.training.records import SuccessReader
 Floats = npt.NDArray[np.float64]
 
 HOLD = 20  # the longest time that a random action is held, so that it leads somewhere
+LONGEST_TEXT = 200  # characters of an observation in a message
+WIDE = 200  # numbers of an observation, such as an image, from which on single ones say nothing
+KEPT_NUMBERS = 20_000_000  # of wide observations: 5,000 screens of Atari games would be 4 GB
 
 
 @dataclass
@@ -23,7 +26,7 @@ class Played:
     """Random episodes: what their steps returned.
 
     Attributes:
-        observations: The observations of each episode, as vectors.
+        observations: The observations of each episode, as vectors; of images only some.
         rewards: The reward of each step.
         returns: The return of each episode.
         lengths: The steps of each episode.
@@ -70,7 +73,7 @@ def play_at_random(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while len(played.rewards) < n_steps and not played.other_shape:
-            _play(env, played, reader, rng, EpisodeLimit.LONG)
+            _play(env, played, reader, rng, n_steps)
     return played
 
 
@@ -79,14 +82,16 @@ def _play(
     played: Played,
     success_of: SuccessReader,
     rng: np.random.Generator,
-    longest: int,
+    n_steps: int,
 ) -> None:
     """One episode."""
     observation, _ = env.reset(seed=len(played.lengths))
     vectors = [as_vector(observation)]
+    n_numbers = len(vectors[0])
+    every = 1 + n_numbers * n_steps // KEPT_NUMBERS if n_numbers > WIDE else 1
     rewards: list[float] = []
     action, held = None, 0
-    while len(rewards) < longest:
+    while len(rewards) < EpisodeLimit.LONG:
         if held == 0:
             action, held = env.action_space.sample(), int(rng.integers(1, HOLD + 1))
         held -= 1
@@ -96,9 +101,11 @@ def _play(
         if not env.observation_space.contains(observation):
             played.n_outside += 1
             played.why_outside = played.why_outside or outside(env.observation_space, observation)
-        vectors.append(as_vector(observation))
+        vector = as_vector(observation)
+        if len(rewards) % every == 0 or not np.isfinite(vector).all():
+            vectors.append(vector)
         rewards.append(as_number(reward))
-        if len(vectors[-1]) != len(vectors[0]):
+        if len(vector) != n_numbers:
             played.other_shape = f"shape {np.shape(observation)} at step {len(rewards)}"
             return
         if terminated or truncated:
@@ -124,16 +131,22 @@ def outside(space: gymnasium.Space[Any], observation: Any) -> str:
         observation: The observation.
 
     Returns:
-        What is expected and what it is, or "" if there is no simple reason.
+        What is expected and what it is; "" if it is in its space, or if there is no simple reason.
     """
+    if space.contains(observation):
+        return ""
     if isinstance(space, spaces.Dict) and isinstance(observation, Mapping):
-        for name, part in space.spaces.items():
-            if name not in observation:
-                return f"no entry {name!r}"
-            if not part.contains(observation[name]):
-                return f"{name!r}: {outside(part, observation[name])}"
+        if missing := [name for name in space.spaces if name not in observation]:
+            return f"no entry {missing[0]!r}"
+        if unknown := [name for name in observation if name not in space.spaces]:
+            return f"unexpected entry {unknown[0]!r}"
+        return _part_outside(space.spaces, observation)
+    if isinstance(space, spaces.Tuple) and isinstance(observation, tuple):
+        if len(observation) != len(space.spaces):
+            return f"expected {len(space.spaces)} parts, got {len(observation)}"
+        return _part_outside(dict(enumerate(space.spaces)), observation)
     if not isinstance(space, spaces.Box):
-        return f"expected a value of {space}, got {observation!r}"
+        return f"expected a value of {space}, got {_brief(observation)}"
     if not isinstance(observation, np.ndarray):
         return f"expected a NumPy array, got a {type(observation).__name__}"
     if observation.shape != space.shape:
@@ -147,6 +160,17 @@ def outside(space: gymnasium.Space[Any], observation: Any) -> str:
     bound, word = (space.low, "least") if low[place] else (space.high, "most")
     i = place[0] if len(place) == 1 else place
     return f"dimension {i}: expected at {word} {bound[place]:g}, got {observation[place]:g}"
+
+
+def _part_outside(parts: Mapping[Any, gymnasium.Space[Any]], observation: Any) -> str:
+    """Why the first part that is not in its space is not."""
+    wrong = next(name for name, part in parts.items() if not part.contains(observation[name]))
+    return f"{wrong!r}: {outside(parts[wrong], observation[wrong])}"
+
+
+def _brief(observation: Any) -> str:
+    text = repr(observation)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 
 def as_vector(observation: Any) -> Floats:
