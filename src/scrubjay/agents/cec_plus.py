@@ -345,9 +345,12 @@ class CECPlus(LookaheadAgent):
         if self._intrinsic is not None:
             return self._intrinsic
         normalizer = last_normalizer(self.embedding)
-        ignored = 0 if normalizer is None else int(np.count_nonzero(normalizer.ignored))
-        n_goal = 0 if self._map is None else len(self._map.goals.desired)
-        return self.embedding.key_dim - ignored - n_goal
+        counts = np.ones(self.embedding.key_dim, np.bool_)
+        if normalizer is not None:
+            counts &= normalizer.varies
+        if self._map is not None:
+            counts[list(self._map.goals.desired)] = False
+        return float(max(np.count_nonzero(counts), 1))
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         epsilon, given = self.epsilon(self.num_timesteps), self._arguments

@@ -25,6 +25,7 @@ from scrubjay.embedding.base import (
 # keeps the denominator above zero.
 PRIOR_COUNT = 1e-4
 VARIANCE_FLOOR = 1e-8
+CONSTANT = 1.0  # the variance of a constant dimension, whose scale is unknown: it stays as it is
 ENDLESS = 1e300  # the variance of a dimension that is ignored: its keys are 0 in float32
 
 
@@ -172,8 +173,7 @@ class FrozenNormalizer(RunningNormalizer):
     def _freeze(self) -> None:
         if self.common:
             self._variance[:] = self._variance.mean()
-        # the scale of a constant dimension is unknown: leave it as it is
-        self._variance[self._variance < 1e-12] = 1.0
+        self._variance[self._variance < 1e-12] = CONSTANT
         self._frozen = True
 
     def ignore(self, dimensions: npt.NDArray[np.bool_]) -> None:
@@ -193,6 +193,11 @@ class FrozenNormalizer(RunningNormalizer):
     def ignored(self) -> npt.NDArray[np.bool_]:
         """The dimensions that count for nothing, a mask."""
         return self._variance >= ENDLESS
+
+    @property
+    def varies(self) -> npt.NDArray[np.bool_]:
+        """The dimensions that are neither ignored nor equal in all of the first observations."""
+        return (self._variance < ENDLESS) & (self._variance != CONSTANT)
 
     def observe_batch(self, vectors: Vector, out: Vector) -> None:
         if self._frozen:
