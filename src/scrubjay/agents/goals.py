@@ -493,8 +493,10 @@ def write_ways(
     """
     columns = transition_columns(led_to(experience), experience.actions, experience.rewards)
     repeated = repeated_steps(memory, mask, experience, columns["next"])
+    # a row whose step changed nothing would only take the place of others among the neighbours
+    still = ~repeated & (columns["next"] * mask == np.float32(experience.keys) * mask).all(axis=1)
     # from the last step to the first, so that a sweep carries values along an episode
-    steps = np.flatnonzero(~repeated)[::-1]
+    steps = np.flatnonzero(~repeated & ~still)[::-1]
     # with another goal the episode would have continued after a success, not after a failure
     columns["ended"] &= experience.terminated and returns.max() <= 0
     columns["links"] = np.full((len(returns), LINKS), -1, np.int32)
@@ -504,10 +506,12 @@ def write_ways(
     keys = experience.keys[steps] * mask
     rows[steps], outcomes = memory.write_many(keys, returns[steps], **chosen)
     known.lanes.forget(rows[steps])
+    for step in np.flatnonzero(still[:-1])[::-1]:
+        rows[step] = rows[step + 1]
     links = chosen["links"]
     links[:, 0] = np.append(rows[1:], -1)[steps]
     memory.set_columns(rows[steps], links=links)
-    return Learned(outcomes, int(repeated.sum()))
+    return Learned(outcomes, int((repeated | still).sum()))
 
 
 def repeated_steps(
