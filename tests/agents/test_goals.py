@@ -608,3 +608,65 @@ def plane_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("plane") / "plane.scrub"
     CECPlus(Plane(), seed=0).learn(1200).save(path)
     return path
+
+
+class Grid(gym.Env):
+    """A cell of a line of 9; discrete steps, which do nothing at both ends."""
+
+    def __init__(self):
+        box = gym.spaces.Box(0, 8, (1,), np.float64)
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(NAMES, box))
+        self.action_space = gym.spaces.Discrete(2)
+
+    def compute_reward(self, achieved, desired, info):  # noqa: ARG002
+        return (np.abs(achieved - desired)[..., 0] < 0.5).astype(np.float64)
+
+    def observe(self):
+        return {"achieved_goal": self.x, "desired_goal": self.goal, "observation": self.x}
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.x, self.goal = np.zeros(1), self.np_random.integers(1, 9, 1).astype(np.float64)
+        self.t = 0
+        return self.observe(), {}
+
+    def step(self, action):
+        self.x = np.clip(self.x + (2 * action - 1), 0, 8)
+        self.t += 1
+        done = bool(self.x[0] == self.goal[0])
+        return self.observe(), float(done), done, self.t >= 30, {"is_success": done}
+
+
+def test_steps_that_change_nothing_are_not_stored():
+    agent = CECPlus(Grid(), seed=0).learn(4_000)
+    rows, mask = agent.memory, agent._mask
+    assert len(rows) > 5
+    moved = np.abs((rows.columns["next"] - rows.keys) * mask).max(axis=1)
+    assert moved.min() > 0
+
+
+def played(agent, states, goal=8.0):
+    """An episode of these states, whatever the agent decides."""
+    of = [{n: np.full(1, goal if n == "desired_goal" else x) for n in NAMES} for x in states]
+    episode = agent.begin_episode()
+    for observation in of[:-1]:
+        episode.act(observation)
+        episode.record(0.0)
+    episode.finish(of[-1], terminated=False)
+
+
+def test_the_step_before_one_that_changes_nothing_is_linked_to_the_one_after_it():
+    agent = CECPlus(Grid(), seed=0).learn(3_000)
+    agent._next_plan = 10**9  # links stay as they are written
+    before = len(agent.memory)
+    played(agent, [20.0, 22.0, 22.0, 24.0, 27.0])
+    assert len(agent.memory) == before + 3
+    links = agent.memory.columns["links"][-3:, 0]
+    assert links.tolist() == [-1, before, before + 1]  # written from the last step on
+
+
+def test_an_episode_in_which_nothing_changes_stores_nothing():
+    agent = CECPlus(Grid(), seed=0).learn(3_000)
+    before = len(agent.memory)
+    played(agent, [0.0, 0.0, 0.0])
+    assert len(agent.memory) == before

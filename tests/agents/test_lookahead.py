@@ -22,6 +22,7 @@ from scrubjay.agents.lookahead import (
     candidates,
     evaluated,
     look_ahead,
+    n_rewarded,
     plays,
 )
 
@@ -158,6 +159,26 @@ def balancing(n=1):
     if n > 1:
         return SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * n)
     return gymnasium.make("CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [
+        ([0, 0, 0, 1], 1),
+        ([-1, -1, -1, -1], 0),
+        ([-1, -1, -1, 0], 1),
+        ([1, 1, 1, 1], 4),
+        ([-0.3, -0.2, -0.4, -0.4], 2),
+        ([-1], 0),
+    ],
+)
+def test_which_steps_are_rewarded(rewards, expected):
+    assert n_rewarded(np.array(rewards, float)) == expected
+
+
+def test_a_cost_of_every_step_changes_nothing():
+    agents = [CECPlus("MountainCar-v0", seed=100, lookahead=on).learn(2000) for on in (True, False)]
+    assert digests(agents[0]) == digests(agents[1])
 
 
 def test_rare_rewards_change_nothing():

@@ -110,3 +110,35 @@ def test_sensors_of_noise_change_nothing():
         rows.append(agent.memory.keys)
     assert not rows[1][:, 2:].any()
     assert rows[1][:, :2].any()
+
+
+class Point(gymnasium.Env):
+    """A point in a square, with some dimensions that never change."""
+
+    action_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+
+    def __init__(self, n_constant):
+        self.observation_space = gymnasium.spaces.Box(
+            -np.inf, np.inf, (2 + n_constant,), np.float64
+        )
+        self.rest = np.full(n_constant, 3.0)
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.x, self.t = np.zeros(2), 0
+        return np.append(self.x, self.rest), {}
+
+    def step(self, action):
+        self.x, self.t = np.clip(self.x + action, -5, 5), self.t + 1
+        done = bool(self.x.min() > 4)
+        return np.append(self.x, self.rest), float(done), done, self.t >= 50, {}
+
+
+def test_dimensions_that_never_change_make_no_detour_longer():
+    actions = []
+    for n_constant in (0, 7):
+        agent = CECPlus(Point(n_constant), seed=0).learn(2_500)
+        observations = np.random.default_rng(0).uniform(-5, 5, (50, 2))
+        observations = np.hstack([observations, np.full((50, n_constant), 3.0)])
+        actions.append(agent.predict(observations, deterministic=True)[0])
+    assert np.array_equal(*actions)

@@ -71,12 +71,14 @@ from scrubjay.agents.goals import (
 )
 from scrubjay.agents.lookahead import LookaheadAgent
 from scrubjay.agents.metric import (
+    count_dimensions,
     default_keys,
     intrinsic_dimensions,
     last_normalizer,
     median_step,
     noise_dimensions,
     periodic_dimensions,
+    without_ignored,
 )
 from scrubjay.agents.planning import led_to, transition_columns, with_last
 from scrubjay.agents.recorder import (
@@ -344,13 +346,7 @@ class CECPlus(LookaheadAgent):
         """The dimensions of a key that count; the pixels of an image vary together."""
         if self._intrinsic is not None:
             return self._intrinsic
-        normalizer = last_normalizer(self.embedding)
-        counts = np.ones(self.embedding.key_dim, np.bool_)
-        if normalizer is not None:
-            counts &= normalizer.varies
-        if self._map is not None:
-            counts[list(self._map.goals.desired)] = False
-        return float(max(np.count_nonzero(counts), 1))
+        return count_dimensions(self.embedding, self._map.goals.desired if self._map else ())
 
     def decide(self, lanes: Lanes, keys: Floats) -> int:
         epsilon, given = self.epsilon(self.num_timesteps), self._arguments
@@ -409,7 +405,7 @@ class CECPlus(LookaheadAgent):
         normalizer = last_normalizer(self.embedding)
         if self.measure_keys and normalizer is not None:
             normalizer.ignore(self._useless(episodes))
-        keys = [self._measured(with_last(each)) * self._mask for each in episodes]
+        keys = [without_ignored(self.embedding, with_last(each)) * self._mask for each in episodes]
         self.memory.distance_threshold = median_step(keys) / 2
         if reduction(self.observation_space):
             self._intrinsic = intrinsic_dimensions(np.concatenate(keys))
@@ -421,21 +417,14 @@ class CECPlus(LookaheadAgent):
             found[[*self._map.goals.desired, *self._map.goals.achieved]] = False
         return found
 
-    def _measured(self, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Set the ignored dimensions to 0 in keys that may be older than their choice."""
-        normalizer = last_normalizer(self.embedding)
-        if normalizer is None or not normalizer.ignored.any():
-            return keys
-        return np.where(normalizer.ignored, 0.0, keys)
-
     def learn_from(self, experience: Experience) -> Learned:
         """Compute values backwards, as in CEC, with the values of neighbours, and write them."""
         memory = self.memory
         if not experience.decided:
             last = experience.last_key
             experience = experience._replace(
-                keys=self._measured(experience.keys),
-                last_key=None if last is None else self._measured(last),
+                keys=without_ignored(self.embedding, experience.keys),
+                last_key=None if last is None else without_ignored(self.embedding, last),
             )
         if self._map is not None:
             return self._learn_ways(self._map, experience)

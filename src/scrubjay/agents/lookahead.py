@@ -24,7 +24,6 @@ from scrubjay.agents.cec_plus_kernels import FOLLOWED
 from scrubjay.agents.explanation import Explanation, nearest_rows
 from scrubjay.agents.planning import led_to
 from scrubjay.agents.recorder import (
-    BLOCK,
     CHOICE,
     DECIDES,
     NUMBER,
@@ -33,7 +32,6 @@ from scrubjay.agents.recorder import (
     Experience,
     Floats,
     Lanes,
-    empty_lanes,
 )
 from scrubjay.agents.sampling import copy_action
 from scrubjay.compiled import compiled
@@ -117,8 +115,8 @@ class Lookahead:
         """Which episodes are played with lookahead at present."""
         if min(map(len, self.returns)) < TRIALS:
             return IN_TURN
-        today, ahead = (sum(each) / len(each) for each in self.returns)
-        return MOSTLY if ahead > today else RARE
+        usual, ahead = (sum(each) / len(each) for each in self.returns)
+        return MOSTLY if ahead > usual else RARE
 
     def count(self, experience: Experience, followed: Ints) -> None:
         """Count rewarded steps, and the return for the rule that has played the episode.
@@ -128,7 +126,7 @@ class Lookahead:
             followed: The column of its trace that has `LOOKED`.
         """
         self.n_steps += len(experience.rewards)
-        self.n_rewarded += int(np.count_nonzero(experience.rewards))
+        self.n_rewarded += n_rewarded(experience.rewards)
         chosen = experience.trace[:, CHOICE] == Choice.MEMORY
         if experience.decided and self.next_fit and chosen.any():
             looked = 2 * np.count_nonzero(followed[chosen] == LOOKED) > np.count_nonzero(chosen)
@@ -215,8 +213,8 @@ class Lookahead:
             state: The counters by name.
         """
         self.n_steps, self.n_rewarded = int(state["n_steps"]), int(state["n_rewarded"])
-        today, ahead = ([float(r) for r in each] for each in state["returns"])
-        self.returns = today, ahead
+        usual, ahead = ([float(r) for r in each] for each in state["returns"])
+        self.returns = usual, ahead
         self.scale = None if state["scale"] is None else np.array(state["scale"], np.float64)
         self.next_fit = int(state["next_fit"])
 
@@ -328,33 +326,14 @@ class LookaheadAgent(MemoryAgent):
             if self._ahead.scale is not None:
                 self._make_steps(self._ahead)
 
-    def call_rare_kernels(self) -> None:
-        super().call_rare_kernels()
-        if self._ahead is not None:
-            keys = self.memory.keys[:1].repeat(2, axis=0)
-            call_lookahead_kernels(self._ahead, empty_lanes(self, 1, BLOCK), keys)
 
+def n_rewarded(rewards: Floats) -> int:
+    """How many steps are rewarded: by more than 0, or otherwise than the step before.
 
-def call_lookahead_kernels(known: Lookahead, lanes: Lanes, keys: Singles) -> None:
-    """Compile all kernels, by calling them on a few made-up steps.
-
-    Args:
-        known: What tells the actions; is not changed.
-        lanes: Of a recorder.
-        keys: (n, D): some keys.
+    A reward of -1 in every step until the goal is reached says as little as one of 0.
     """
-    made, dim = Lookahead(known.codec), keys.shape[1]
-    memory = made.make_memory(dim, len(keys) + 1)
-    none, moves = np.zeros((len(keys), 1)), np.zeros((len(keys), made.features.shape[1]))
-    memory.write_many(
-        keys, none[:, 0], move=moves, next=keys, reward=none, ended=none.astype(np.bool_)
-    )
-    memory.set_values(np.arange(len(memory)), evaluated(memory, 0.9))
-    given, found = made.arguments(memory, 0.9), np.zeros((1, known.codec.size), np.float32)
-    look_ahead(*given, np.zeros((1, dim)), found)
-    own = lanes.keys, lanes.actions, lanes.trace, lanes.state.copy()
-    own[-1][:, DECIDES] = 0
-    look_ahead_in_lanes(*given, IN_TURN, 1, *own)
+    same = np.diff(rewards, prepend=rewards[:1]) == 0
+    return len(rewards) - int(np.count_nonzero(same & (rewards <= 0)))
 
 
 # ---------------------------------------------------------------- actions

@@ -202,6 +202,22 @@ def last_normalizer(embedding: Embedding) -> FrozenNormalizer | None:
     return last if isinstance(last, FrozenNormalizer) else None
 
 
+def without_ignored(embedding: Embedding, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Keys that may be older than the choice of ignored dimensions, with 0 in these."""
+    normalizer = last_normalizer(embedding)
+    if normalizer is None or not normalizer.ignored.any():
+        return keys
+    return np.where(normalizer.ignored, 0.0, keys)
+
+
+def count_dimensions(embedding: Embedding, apart: Sequence[int]) -> float:
+    """How many dimensions of keys vary, without those of `apart`; at least 1."""
+    normalizer = last_normalizer(embedding)
+    varies = np.ones(embedding.key_dim, np.bool_) if normalizer is None else normalizer.varies
+    n_apart = np.count_nonzero(varies[list(apart)]) if apart else 0
+    return max(float(np.count_nonzero(varies) - n_apart), 1.0)
+
+
 def periodic_dimensions(embedding: Embedding) -> tuple[int, ...]:
     """The dimensions that an embedding takes as angles."""
     stages = embedding.stages if isinstance(embedding, Chain) else (embedding,)

@@ -197,7 +197,8 @@ class FrozenNormalizer(RunningNormalizer):
     @property
     def varies(self) -> npt.NDArray[np.bool_]:
         """The dimensions that are neither ignored nor equal in all of the first observations."""
-        return (self._variance < ENDLESS) & (self._variance != CONSTANT)
+        found: npt.NDArray[np.bool_] = (self._variance < ENDLESS) & (self._variance != CONSTANT)
+        return found
 
     def observe_batch(self, vectors: Vector, out: Vector) -> None:
         if self._frozen:
