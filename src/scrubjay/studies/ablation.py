@@ -53,6 +53,7 @@ ARMS = (
     Arm("no stitching", {"stitching": False}),
     Arm("all dimensions count", {"measure_keys": False}),
     Arm("no goal planning", {"goal_planning": False}, tasks=WITH_GOALS),
+    Arm("no lookahead", {"lookahead": False}, tasks=("InvertedPendulum-v5",)),
     Arm("no planning", {"planning": 0.0}),
     Arm("no discovery", {"discovery": False}),
     PAPER,
