@@ -2,7 +2,6 @@
 
 import csv
 
-import gymnasium
 import pytest
 
 from scrubjay.studies import ablation, plus
@@ -40,8 +39,8 @@ def test_the_study_has_all_tasks_arms_and_seeds(tmp_path):
 @pytest.mark.parametrize("arm", ablation.ARMS, ids=lambda arm: arm.label)
 def test_an_arm_differs_in_its_own_part_only(arm):
     case = next(case for case in ablation.CASES if arm.suits(case))
-    env = gymnasium.make(f"scrubjay/{case.task}-v0")
-    agent, whole = (one.config(case, 0).make_agent(env) for one in (arm, FULL))
+    configs = [one.config(case, 0) for one in (arm, FULL)]
+    agent, whole = (config.make_agent(config.make_env()) for config in configs)
     differences = {name for name, value in agent.config().items() if value != whole.config()[name]}
     if arm is not PAPER:
         assert agent.name == "cec-plus"
