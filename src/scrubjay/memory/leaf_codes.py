@@ -72,6 +72,8 @@ def encode_key(boxes: Singles, key: Singles, local: Shorts) -> float:
         code = np.rint(near)
         local[i] = np.int16(code)
         total += (near - code) * (near - code)
+    for i in range(key_dim, len(local)):  # up to a multiple of four
+        local[i] = 0
     error: float = np.sqrt(total) + 0.5 * np.sqrt(key_dim)
     return error
 

@@ -19,6 +19,10 @@ LEAF, STACK = 64, 128
 """Length of a stack: up to LEAF more than the depth of a tree of 2^31 rows, log(2^31 / 24) /
 log(10 / 7) < 52, which is what a search needs; behind it the rows of one leaf."""
 
+SUMS, LOCAL = 2 * STACK, 2 * STACK + 16
+"""Where in the scratch space of a search, after the places and the bounds of its stack, the LANES
+distances of codes begin, and the codes of its key."""
+
 LANES, LARGEST_CODE = 32, 63
 """Codes of this many rows are measured together, and the largest code: see `leaf_codes.py`."""
 
@@ -72,6 +76,12 @@ def n_records(key_dim: int, n_rows: int) -> int:
 def n_codes(key_dim: int) -> int:
     """Return the number of codes of a row."""
     return -(-key_dim // 4) * 4 if key_dim >= MANY else 0
+
+
+@register_jitable
+def scratch_size(key_dim: int) -> int:
+    """Return the number of floats of the scratch space of a search."""
+    return LOCAL + -(-n_codes(key_dim) // 4)
 
 
 def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:

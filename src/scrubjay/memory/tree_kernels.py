@@ -41,15 +41,17 @@ from scrubjay.memory.tree_arrays import (
     HEAVY,
     LANES,
     LEAF,
+    LOCAL,
     MANY,
     SPLIT_DIM,
     SPLIT_ROW,
     STACK,
+    SUMS,
     WHOLE,
     TreeArrays,
     leaf_fill,
     leaf_slots,
-    n_codes,
+    scratch_size,
 )
 
 SAMPLE = 64
@@ -66,9 +68,8 @@ def find_neighbors(
 
     They are sorted by (distance, row); entries beyond the returned number are not changed.
     """
-    places = np.empty(STACK, np.int64)
-    bounds = np.empty(STACK, np.float64)
-    count: int = search(tree, key, k, radius, rows, distances, places, bounds)
+    scratch = np.empty(scratch_size(len(key)))
+    count: int = search(tree, key, k, radius, rows, distances, scratch)
     return count
 
 
@@ -78,7 +79,7 @@ def tree_size(tree: TreeArrays) -> int:
     return int(tree.nodes[0, SIZE])
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def search(
     tree: TreeArrays,
     key: Singles,
@@ -86,10 +87,9 @@ def search(
     radius: float,
     rows: Ints,
     distances: Floats,
-    places: Ints,
-    bounds: Floats,
+    scratch: Floats,
 ) -> int:
-    """Like `find_neighbors`, with the caller's stack, so that a batch allocates it once.
+    """Like `find_neighbors`, with `scratch_size` floats of the caller's, for many searches.
 
     In many dimensions, most boxes are rejected by an approximate distance, and most rows by their
     codes; those that cannot be rejected with certainty are measured exactly.
@@ -98,11 +98,10 @@ def search(
     many = len(key) >= MANY
     doubt = (len(key) + DOUBT) * ROUGH if many else 0.0
     worst, worst_row = radius * radius, NO_ROW
-    # without codes no arrays are allocated, which would take as long as visiting a leaf
-    local, sums = places[:0].view(np.int16), places[:0].view(np.int32)
+    places, bounds = scratch[:STACK].view(np.int64), scratch[STACK:SUMS]
+    sums, local = scratch[SUMS:LOCAL].view(np.int32), scratch[LOCAL:].view(np.int16)
     codes, error, limit = tree.buckets.view(np.int8), 0.0, np.int32(0)
     if many:
-        local, sums = np.zeros(n_codes(len(key)), np.int16), np.empty(LANES, np.int32)
         error = encode_key(boxes, key, local)
         limit = code_limit(boxes, len(key), error, worst)
     count = 0
