@@ -191,7 +191,7 @@ def pick_rows(
     """Write the rows of a leaf that may be within `worst` behind the stack; return their number."""
     found = 0
     for first in range(0, size, LANES):
-        if measure_codes(codes, leaf, first, local, sums) > limit:
+        if not measure_codes(codes, leaf, first, local, sums, limit):
             continue
         for slot in range(first, min(first + LANES, size)):
             row = np.int64(tree.buckets[leaf, slot])
