@@ -189,18 +189,19 @@ def pick_rows(
     places: Ints,
 ) -> int:
     """Write the rows of a leaf that may be within `worst` behind the stack; return their number."""
-    found = 0
+    found, kept = U(0), U(0)
     for first in range(0, size, LANES):
         if not measure_codes(codes, leaf, first, local, sums, limit):
             continue
-        for slot in range(first, min(first + LANES, size)):
-            row = np.int64(tree.buckets[leaf, slot])
-            if sums[slot - first] > limit:
-                continue
-            if not surely_worse < rough_distance(tree.keys, row, key) <= LARGEST:
-                places[LEAF + found] = row
-                found += 1
-    return found
+        # without a branch, which the processor could not predict
+        for lane in range(U(min(LANES, size - first))):
+            places[U(LEAF) + found] = tree.buckets[U(leaf), U(first) + lane]
+            found += U(sums[lane] <= limit)
+    for i in range(found):
+        row = places[U(LEAF) + i]
+        places[U(LEAF) + kept] = row
+        kept += U(not surely_worse < rough_distance(tree.keys, row, key) <= LARGEST)
+    return np.int64(kept)
 
 
 # ---------------------------------------------------------------- add and remove
