@@ -207,7 +207,9 @@ class CEC(MemoryAgent):
         """Uniform numbers for epsilon, the softmax and each part of the action; normal ones."""
         noisy = self.exploration == "noise" and not self.codec.discrete
         size = self.codec.size
-        return Notes(2 + size, size if noisy else 0, room=room_for(self.n_neighbors, self.embedding.key_dim))
+        return Notes(
+            2 + size, size if noisy else 0, room=room_for(self.n_neighbors, self.embedding.key_dim)
+        )
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory, with the action of each step in the column `action`."""

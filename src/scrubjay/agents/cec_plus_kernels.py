@@ -277,9 +277,7 @@ def score_predictions(
             continue
         for j in range(len(key)):
             predicted[j] = key[j] + nexts[row, j] * mask[j] - tree.keys[row, j]
-        found = search(
-            tree, predicted, AROUND, rule.radius, near_rows, near_squared, scratch
-        )
+        found = search(tree, predicted, AROUND, rule.radius, near_rows, near_squared, scratch)
         best = 0.0
         for j in range(found):
             value = np.float64(values[near_rows[j]])

@@ -24,7 +24,8 @@ Ints = npt.NDArray[np.int64]
 @register_jitable
 def room_for(n_neighbors: int, key_dim: int) -> int:
     """The numbers that `split_room` needs."""
-    return 3 * n_neighbors + scratch_size(key_dim)
+    scratch: int = scratch_size(key_dim)
+    return 3 * n_neighbors + scratch
 
 
 @compiled()

@@ -188,6 +188,4 @@ def find_in_tables(
         if rows[t, 0] >= 0:
             distances[t, 0], counts[t] = 0.0, 1
         else:
-            counts[t] = index_search(
-                tables[t], key, k, radius, rows[t], distances[t], scratch
-            )
+            counts[t] = index_search(tables[t], key, k, radius, rows[t], distances[t], scratch)

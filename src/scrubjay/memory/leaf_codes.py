@@ -92,8 +92,7 @@ def measure_codes(
     """Fill `sums` with the squared distances between the codes of LANES rows and those of a key.
 
     The rows are those of a leaf from a slot on, a multiple of LANES; slots that are not in use have
-    any codes. `buckets` are those of the tree as bytes. Returns whether any sum is within the
-    limit.
+    any codes. `buckets` are those of the tree as bytes. Returns whether any is within the limit.
     """
     # the row ids take four bytes each
     first = U(4 * leaf_slots(len(local)) + slot * len(local))

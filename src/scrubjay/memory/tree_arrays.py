@@ -19,12 +19,12 @@ LEAF, STACK = 64, 128
 """Length of a stack: up to LEAF more than the depth of a tree of 2^31 rows, log(2^31 / 24) /
 log(10 / 7) < 52, which is what a search needs; behind it the rows of one leaf."""
 
-SUMS, LOCAL = 2 * STACK, 2 * STACK + 16
-"""Where in the scratch space of a search, after the places and the bounds of its stack, the LANES
-distances of codes begin, and the codes of its key."""
-
 LANES, LARGEST_CODE = 32, 63
 """Codes of this many rows are measured together, and the largest code: see `leaf_codes.py`."""
+
+SUMS, LOCAL = 2 * STACK, 2 * STACK + LANES // 2
+"""Where the distances of LANES codes, in int32, and the codes of the key, in int16, begin in the
+scratch space of a search. Before them are the places and the bounds of its stack."""
 
 # Columns of `nodes`. CHILD, SIZE and FIRST_ROW have one number for each side: left, right. Node 0
 # has no split.
@@ -80,8 +80,9 @@ def n_codes(key_dim: int) -> int:
 
 @register_jitable
 def scratch_size(key_dim: int) -> int:
-    """Return the number of floats of the scratch space of a search."""
-    return LOCAL + -(-n_codes(key_dim) // 4)
+    """Return the number of float64 of the scratch space of a search."""
+    codes: int = n_codes(key_dim)  # a multiple of four
+    return LOCAL + codes // 4
 
 
 def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:

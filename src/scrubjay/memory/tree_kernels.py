@@ -89,7 +89,9 @@ def search(
     distances: Floats,
     scratch: Floats,
 ) -> int:
-    """Like `find_neighbors`, with `scratch_size` floats of the caller's, for many searches.
+    """Like `find_neighbors`, with scratch space of the caller's, `scratch_size` numbers.
+
+    It creates no arrays, which would take as long as visiting some leaves.
 
     In many dimensions, most boxes are rejected by an approximate distance, and most rows by their
     codes; those that cannot be rejected with certainty are measured exactly.
@@ -98,8 +100,10 @@ def search(
     many = len(key) >= MANY
     doubt = (len(key) + DOUBT) * ROUGH if many else 0.0
     worst, worst_row = radius * radius, NO_ROW
+    size = scratch_size(len(key))
     places, bounds = scratch[:STACK].view(np.int64), scratch[STACK:SUMS]
-    sums, local = scratch[SUMS:LOCAL].view(np.int32), scratch[LOCAL:].view(np.int16)
+    picked, measured = places[LEAF:], bounds[LEAF:]  # the rows of one leaf
+    sums, local = scratch[SUMS:LOCAL].view(np.int32), scratch[LOCAL:size].view(np.int16)
     codes, error, limit = tree.buckets.view(np.int8), 0.0, np.int32(0)
     if many:
         error = encode_key(boxes, key, local)
@@ -146,16 +150,16 @@ def search(
         if many:
             surely_worse = max(worst * (1.0 + doubt), SMALLEST)
             found = pick_rows(
-                tree, codes, np.int64(~child), found, key, local, sums, limit, surely_worse, places
+                tree, codes, np.int64(~child), found, key, local, sums, limit, surely_worse, picked
             )
         else:
             for slot in range(found):
-                places[LEAF + slot] = tree.buckets[~child, slot]
+                picked[slot] = tree.buckets[~child, slot]
         # all distances first: a branch that the processor cannot predict would delay each of them
         for i in range(found):
-            bounds[LEAF + i] = key_distance(keys, places[LEAF + i], key)
+            measured[i] = key_distance(keys, picked[i], key)
         for i in range(found):
-            row, distance = places[LEAF + i], bounds[LEAF + i]
+            row, distance = picked[i], measured[i]
             if distance > worst or (distance == worst and row > worst_row):
                 continue
             position = min(count, k - 1)
@@ -186,20 +190,22 @@ def pick_rows(
     sums: Rows,
     limit: np.int32,
     surely_worse: float,
-    places: Ints,
-) -> int:
-    """Write the rows of a leaf that may be within `worst` behind the stack; return their number."""
+    picked: Ints,
+) -> np.int64:
+    """Fill `picked` with the rows of a leaf that may be within `worst`; return their number.
+
+    Without branches, which the processor could not predict: each row is written, and stays if the
+    next one is written behind it.
+    """
     found, kept = U(0), U(0)
     for first in range(0, size, LANES):
         if not measure_codes(codes, leaf, first, local, sums, limit):
             continue
-        # without a branch, which the processor could not predict
         for lane in range(U(min(LANES, size - first))):
-            places[U(LEAF) + found] = tree.buckets[U(leaf), U(first) + lane]
+            picked[found] = tree.buckets[U(leaf), U(first) + lane]
             found += U(sums[lane] <= limit)
     for i in range(found):
-        row = places[U(LEAF) + i]
-        places[U(LEAF) + kept] = row
+        row = picked[kept] = picked[i]
         kept += U(not surely_worse < rough_distance(tree.keys, row, key) <= LARGEST)
     return np.int64(kept)
 

@@ -131,9 +131,7 @@ def write_in_turn(
         value = np.float32(values[i])
         hit = False
         if rule != APPEND:
-            found = index_search(
-                index, key, len(nearest), threshold, nearest, distance, scratch
-            )
+            found = index_search(index, key, len(nearest), threshold, nearest, distance, scratch)
             hit = found > 0
         if hit:
             row = nearest[0]
