@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.memory import KDTree
-from scrubjay.memory.tree_arrays import BUILT, CHILD, SPLIT_DIM
+from scrubjay.memory.kdtree import search
+from scrubjay.memory.tree_arrays import BUILT, CHILD, SPLIT_DIM, scratch_size
 
 
 def brute_force(keys, rows, query, k, radius):
@@ -235,6 +236,22 @@ def test_codes_of_leaves_lose_no_row(seed, dim, later, constant):
     near, far = tree.arrays.keys[present[:4]], rng.normal(size=(4, dim)) * max(later, 1.0)
     for radius in (math.inf, 0.0, 1.5):
         check_answers(tree, present, np.float32(np.concatenate([near, far])), 20, radius)
+
+
+@pytest.mark.parametrize("dim", [3, 17, 24, 50])
+@pytest.mark.parametrize("more", [0, 9])
+def test_what_is_in_the_scratch_space_does_not_matter(dim, more):
+    rng = np.random.default_rng(dim)
+    keys, queries = rng.normal(0, 1, (2, 500, dim)).astype(np.float32)
+    tree = KDTree(dim)
+    tree.rebuild(keys)
+    scratch = np.frombuffer(rng.bytes(8 * (scratch_size(dim) + more)), np.float64).copy()
+    rows, distances = np.empty(5, np.int64), np.empty(5)
+    for query in queries:
+        found = search(tree.arrays, query, 5, 3.0, rows, distances, scratch)
+        expected = brute_force(keys, range(len(keys)), query, 5, 3.0)
+        np.testing.assert_array_equal(rows[:found], expected[0])
+        np.testing.assert_array_equal(np.sqrt(distances[:found]), expected[1])
 
 
 def test_radius_is_inclusive_and_decided_on_squares():

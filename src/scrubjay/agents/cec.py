@@ -56,7 +56,6 @@ from scrubjay.embedding import (
 )
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, search
-from scrubjay.memory.tree_arrays import STACK
 from scrubjay.memory.writing import discounted_returns
 
 MEMORY, NOISE, UNIFORM, NO_NEIGHBOR = (int(choice) for choice in list(Choice)[:4])
@@ -103,10 +102,10 @@ def select_actions(
         if not store_key(keys[lane], key):
             return lane
         uniforms = draws[lane, step % BLOCK]
-        places, distances, rows, squared, scores = split_room(room[lane], n_neighbors)
+        scratch, rows, squared, scores = split_room(room[lane], n_neighbors)
         explore = uniforms[0] < epsilon * scales[lane]
         # the k nearest, of those the ones within n * d
-        found = search(tree, key, n_neighbors, radius, rows, squared, places, distances)
+        found = search(tree, key, n_neighbors, radius, rows, squared, scratch)
         note_distance(tree, key, found, squared, step + state[lane, NUMBER], numbers[lane, step])
         at_random = explore and uniform
         if found == 0 or at_random:
@@ -143,11 +142,11 @@ def nearest_actions(
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
     key = np.empty(keys.shape[1], np.float32)
     # one array for all of them, because allocating each takes longer than a step of the search
-    places, bounds, row, distance, _ = split_room(np.empty(2 * STACK + 3), 1)
+    scratch, row, distance, _ = split_room(np.empty(room_for(1, len(key))), 1)
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
-        search(tree, key, len(row), np.inf, row, distance, places, bounds)
+        search(tree, key, len(row), np.inf, row, distance, scratch)
         copy_action(actions[row[0]], found[i])
     return -1
 
@@ -208,7 +207,9 @@ class CEC(MemoryAgent):
         """Uniform numbers for epsilon, the softmax and each part of the action; normal ones."""
         noisy = self.exploration == "noise" and not self.codec.discrete
         size = self.codec.size
-        return Notes(2 + size, size if noisy else 0, room=room_for(self.n_neighbors))
+        return Notes(
+            2 + size, size if noisy else 0, room=room_for(self.n_neighbors, self.embedding.key_dim)
+        )
 
     def make_memories(self) -> dict[str, EpisodicMemory]:
         """One memory, with the action of each step in the column `action`."""

@@ -217,7 +217,8 @@ class CECPlus(LookaheadAgent):
     def notes(self) -> Notes:
         """Uniforms for epsilon, softmax, each part of the action and, if held, its duration."""
         size = self.codec.size
-        room = self.embedding.key_dim + room_for(self.n_neighbors)
+        key_dim = self.embedding.key_dim
+        room = key_dim + room_for(self.n_neighbors, key_dim)
         normals = size if self._adds_noise else 0
         return Notes(2 + size + (self.hold > 1), normals, trace=4, numbers=3, room=room)
 

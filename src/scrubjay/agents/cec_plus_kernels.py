@@ -35,7 +35,7 @@ from scrubjay.agents.scale_check import note_distance
 from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, find_neighbors, search
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 
 Ints = npt.NDArray[np.int64]
 
@@ -161,7 +161,7 @@ def select_actions(
         notes, noted = trace[lane, step], numbers[lane, step]
         if not store_key(keys[lane], key):
             return lane
-        places, distances, rows, squared, scores = split_room(room[lane, key_dim:], n_neighbors)
+        scratch, rows, squared, scores = split_room(room[lane, key_dim:], n_neighbors)
         place = room[lane, :key_dim].view(np.float32)[:key_dim]
         for i in range(key_dim):
             place[i] = key[i] * mask[i]
@@ -181,7 +181,7 @@ def select_actions(
         if rule.knows:
             # a random action uses no neighbour: only the value for stitching is needed
             radius = rule.radius * HERE if at_random else rule.radius
-            found = search(tree, place, n_neighbors, radius, rows, squared, places, distances)
+            found = search(tree, place, n_neighbors, radius, rows, squared, scratch)
             note_distance(tree, place, found, squared, step + state[lane, NUMBER], noted)
         else:
             noted[DISTANCE], noted[WEIGHT] = NOT_SEARCHED, 0.0
@@ -265,7 +265,7 @@ def score_predictions(
     """
     limit = aim[-1]
     near_rows, near_squared = np.empty(AROUND, np.int64), np.empty(AROUND, np.float64)
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    scratch = np.empty(scratch_size(len(key)))
     predicted = np.empty(len(key), np.float32)
     for i in range(count):
         row = rows[i]
@@ -277,9 +277,7 @@ def score_predictions(
             continue
         for j in range(len(key)):
             predicted[j] = key[j] + nexts[row, j] * mask[j] - tree.keys[row, j]
-        found = search(
-            tree, predicted, AROUND, rule.radius, near_rows, near_squared, places, bounds
-        )
+        found = search(tree, predicted, AROUND, rule.radius, near_rows, near_squared, scratch)
         best = 0.0
         for j in range(found):
             value = np.float64(values[near_rows[j]])

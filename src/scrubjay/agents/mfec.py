@@ -65,7 +65,7 @@ from scrubjay.embedding import Chain, Embedding, Identity, RandomProjection, Res
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.index_kernels import index_find, index_search
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 from scrubjay.memory.writing import discounted_returns
 from scrubjay.training import Environment
 
@@ -85,19 +85,19 @@ def estimate(
     optimistic: bool,
     rows: npt.NDArray[np.int64],
     squared: Floats,
-    stack: tuple[npt.NDArray[np.int64], Floats],
+    scratch: Floats,
 ) -> float:
     """Eq. 2: the estimate of one action; `squared[0]` is the nearest squared distance."""
     index_keys, nodes, boxes, buckets, values = table
     index = IndexArrays(index_keys, nodes, boxes, buckets)
     row, squared[0] = index_find(index, key), 0.0
     if row < 0 and threshold > 0.0:
-        found = index_search(index, key, 1, threshold, rows, squared, stack[0], stack[1])
+        found = index_search(index, key, 1, threshold, rows, squared, scratch)
         row = rows[0] if found > 0 else -1
     if row >= 0:
         same: float = np.float64(values[row])
         return same
-    found = index_search(index, key, n_neighbors, np.inf, rows, squared, stack[0], stack[1])
+    found = index_search(index, key, n_neighbors, np.inf, rows, squared, scratch)
     if found == 0:
         squared[0] = np.inf
         return np.inf if optimistic else -np.inf
@@ -142,7 +142,7 @@ def select_actions(
 ) -> int:
     """Epsilon-greedy actions of all lanes; returns the lane whose key is not finite, or -1."""
     rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
-    stack = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    scratch = np.empty(scratch_size(keys.shape[1]))
     estimates, nearest = np.empty(len(tables)), np.empty(len(tables))
     for lane in range(len(keys)):
         if state[lane, DECIDES] == 0:
@@ -166,7 +166,7 @@ def select_actions(
             continue
         for a in range(len(tables)):
             estimates[a] = estimate(
-                tables[a], key, n_neighbors, threshold, True, rows, squared, stack
+                tables[a], key, n_neighbors, threshold, True, rows, squared, scratch
             )
             nearest[a] = squared[0]
         chosen = first_or_drawn(estimates, uniforms[1])
@@ -193,14 +193,14 @@ def greedy_actions(
     Returns the index of a key that is not finite, or -1.
     """
     rows, squared = np.empty(n_neighbors, np.int64), np.empty(n_neighbors, np.float64)
-    stack = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    scratch = np.empty(scratch_size(keys.shape[1]))
     key, estimates = np.empty(keys.shape[1], np.float32), np.empty(len(tables))
     for i in range(len(keys)):
         if not store_key(keys[i], key):
             return i
         for a in range(len(tables)):
             estimates[a] = estimate(
-                tables[a], key, n_neighbors, threshold, False, rows, squared, stack
+                tables[a], key, n_neighbors, threshold, False, rows, squared, scratch
             )
         actions[i, 0] = np.float32(first_or_drawn(estimates, 0.0))
     return -1

@@ -15,7 +15,7 @@ from scrubjay.agents.recorder import Experience
 from scrubjay.compiled import UNCOUNTED, compiled
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, search
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.float32]
@@ -153,8 +153,8 @@ def link(
     linked = np.full((len(keys), n_links), -1, np.int64)
     near = np.zeros((len(keys), n_links))
     rows, squared = np.empty(n_links, np.int64), np.empty(n_links, np.float64)
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
-    fill_links(tree, keys, ended, radius, fading, rows, squared, places, bounds, linked, near)
+    scratch = np.empty(scratch_size(keys.shape[1]))
+    fill_links(tree, keys, ended, radius, fading, rows, squared, scratch, linked, near)
     return linked, near
 
 
@@ -167,8 +167,7 @@ def fill_links(
     fading: float,
     rows: npt.NDArray[np.int64],
     squared: Floats,
-    places: npt.NDArray[np.int64],
-    bounds: Floats,
+    scratch: Floats,
     linked: npt.NDArray[np.int64],
     near: Floats,
 ) -> None:
@@ -176,7 +175,7 @@ def fill_links(
     for i in range(len(keys)):
         if ended[i]:
             continue
-        found = search(tree, keys[i], len(rows), radius, rows, squared, places, bounds)
+        found = search(tree, keys[i], len(rows), radius, rows, squared, scratch)
         for j in range(found):
             linked[i, j] = rows[j]
             near[i, j] = np.exp(-fading * np.sqrt(squared[j]))

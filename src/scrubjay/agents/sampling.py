@@ -9,9 +9,10 @@ each of those takes up to a second to compile, and every user's first run waits 
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 from scrubjay.compiled import UNCOUNTED, compiled
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -20,17 +21,19 @@ Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 
-def room_for(n_neighbors: int) -> int:
+@register_jitable
+def room_for(n_neighbors: int, key_dim: int) -> int:
     """The numbers that `split_room` needs."""
-    return 2 * STACK + 3 * n_neighbors
+    scratch: int = scratch_size(key_dim)
+    return 3 * n_neighbors + scratch
 
 
 @compiled()
-def split_room(room: Floats, n_neighbors: int) -> tuple[Ints, Floats, Ints, Floats, Floats]:
-    """The stack of a search, and the rows, squared distances and scores of its neighbours."""
-    first, second = 2 * STACK + n_neighbors, 2 * STACK + 2 * n_neighbors
-    places, rows = room[:STACK].view(np.int64), room[2 * STACK : first].view(np.int64)
-    return places, room[STACK : 2 * STACK], rows, room[first:second], room[second:]
+def split_room(room: Floats, n_neighbors: int) -> tuple[Floats, Ints, Floats, Floats]:
+    """Scratch space of a search, and the rows, squared distances and scores of its neighbours."""
+    second, third = 2 * n_neighbors, 3 * n_neighbors
+    rows = room[:n_neighbors].view(np.int64)
+    return room[third:], rows, room[n_neighbors:second], room[second:third]
 
 
 @compiled()

@@ -56,9 +56,9 @@ def box_distance(boxes: Singles, place: int, key: Singles) -> float:
 @compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
     """Approximate `key_distance` in float32 and the fastest order, six times as fast."""
-    total = np.float32(0.0)
-    for i in range(len(key)):
-        gap = keys[row, i] - key[i]
+    total, where = np.float32(0.0), U(row)
+    for i in range(U(len(key))):
+        gap = keys[where, i] - key[i]
         total += gap * gap
     return total
 
@@ -66,8 +66,8 @@ def rough_distance(keys: Singles, row: int, key: Singles) -> np.float32:
 @compiled(nogil=True, fastmath=ANY_ORDER, forceinline=True)
 def rough_box_distance(boxes: Singles, place: int, key: Singles) -> np.float32:
     """Approximate `box_distance` in float32 and the fastest order."""
-    key_dim = len(key)
-    node, low = place >> 1, 1 + 2 * key_dim * (place & 1)
+    key_dim = U(len(key))
+    node, low = U(place >> 1), U(1 + 2 * len(key) * (place & 1))
     total = np.float32(0.0)
     for i in range(key_dim):
         below = boxes[node, low + i] - key[i]

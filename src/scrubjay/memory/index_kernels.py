@@ -12,7 +12,7 @@ from scrubjay.memory.distances import Floats, Ints, Rows, Singles, round_key
 from scrubjay.memory.index_arrays import IndexArrays
 from scrubjay.memory.scan_arrays import NEXT
 from scrubjay.memory.scan_kernels import find_key, scan_add, scan_remove, scan_search
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 from scrubjay.memory.tree_kernels import add_row, contains, rebuild, remove_row, search
 
 Kernel = Callable[..., Any]
@@ -46,17 +46,16 @@ def for_kind(tree_function: Kernel, scan_function: Kernel) -> Kernel:
 
 
 @compiled(nogil=True)
-def scan_search_with_stack(
+def scan_search_without_scratch(
     scan: IndexArrays,
     key: Singles,
     k: int,
     radius: float,
     rows: Ints,
     distances: Floats,
-    _places: Ints,
-    _bounds: Floats,
+    _scratch: Floats,
 ) -> int:
-    """Do `scan_search`, which needs no stack."""
+    """Do `scan_search`, which needs no scratch space of the caller's."""
     return scan_search(scan, key, k, radius, rows, distances)  # type: ignore[no-any-return]
 
 
@@ -64,8 +63,8 @@ def scan_search_with_stack(
 def tree_find(tree: IndexArrays, key: Singles) -> int:
     """Return the smallest row with exactly this key, or -1."""
     row, distance = np.empty(1, np.int64), np.empty(1, np.float64)
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
-    found = search(tree, key, len(row), 0.0, row, distance, places, bounds)
+    scratch = np.empty(scratch_size(len(key)))
+    found = search(tree, key, len(row), 0.0, row, distance, scratch)
     return int(row[0]) if found else -1
 
 
@@ -87,7 +86,7 @@ def scan_contains(scan: IndexArrays, row: int) -> bool:
     return bool(scan.buckets[row, NEXT] >= 0)
 
 
-index_search = for_kind(search, scan_search_with_stack)
+index_search = for_kind(search, scan_search_without_scratch)
 """Find the k nearest rows; arguments and answers are those of the tree's `search`."""
 
 index_find = for_kind(tree_find, find_key)
@@ -127,8 +126,8 @@ def query_key(
     if not round_key(key, rounded):
         return -1
     index = IndexArrays(keys, nodes, boxes, buckets)
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
-    count: int = index_search(index, rounded, k, radius, rows, distances, places, bounds)
+    scratch = np.empty(scratch_size(len(key)))
+    count: int = index_search(index, rounded, k, radius, rows, distances, scratch)
     for j in range(count):
         distances[j] = np.sqrt(distances[j])
     return count
@@ -152,12 +151,11 @@ def query_keys(
     """
     index = IndexArrays(keys, nodes, boxes, buckets)
     key = np.empty(queries.shape[1], np.float32)
-    places = np.empty(STACK, np.int64)
-    bounds = np.empty(STACK, np.float64)
+    scratch = np.empty(scratch_size(len(key)))
     for i in range(len(queries)):
         if not round_key(queries[i], key):
             return i
-        count = index_search(index, key, k, radius, rows[i], distances[i], places, bounds)
+        count = index_search(index, key, k, radius, rows[i], distances[i], scratch)
         for j in range(count):
             distances[i, j] = np.sqrt(distances[i, j])
         for j in range(count, k):
@@ -184,12 +182,10 @@ def find_in_tables(
     squared; entries beyond `counts` are not changed. It may be called from compiled code; a tuple
     of another length is compiled once more.
     """
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    scratch = np.empty(scratch_size(len(key)))
     for t in range(len(tables)):
         rows[t, 0] = index_find(tables[t], key)
         if rows[t, 0] >= 0:
             distances[t, 0], counts[t] = 0.0, 1
         else:
-            counts[t] = index_search(
-                tables[t], key, k, radius, rows[t], distances[t], places, bounds
-            )
+            counts[t] = index_search(tables[t], key, k, radius, rows[t], distances[t], scratch)

@@ -72,6 +72,8 @@ def encode_key(boxes: Singles, key: Singles, local: Shorts) -> float:
         code = np.rint(near)
         local[i] = np.int16(code)
         total += (near - code) * (near - code)
+    for i in range(key_dim, len(local)):  # up to a multiple of four
+        local[i] = 0
     error: float = np.sqrt(total) + 0.5 * np.sqrt(key_dim)
     return error
 
@@ -85,18 +87,20 @@ def code_limit(boxes: Singles, key_dim: int, error: float, worst: float) -> np.i
 
 @compiled(nogil=True, forceinline=True)
 def measure_codes(
-    buckets: npt.NDArray[np.int8], leaf: int, slot: int, local: Shorts, sums: Rows
-) -> np.int32:
+    buckets: npt.NDArray[np.int8], leaf: int, slot: int, local: Shorts, sums: Rows, limit: np.int32
+) -> bool:
     """Fill `sums` with the squared distances between the codes of LANES rows and those of a key.
 
     The rows are those of a leaf from a slot on, a multiple of LANES; slots that are not in use have
-    any codes. `buckets` are those of the tree as bytes. Returns the smallest of the sums.
+    any codes. `buckets` are those of the tree as bytes. Returns whether any is within the limit.
     """
     # the row ids take four bytes each
     first = U(4 * leaf_slots(len(local)) + slot * len(local))
     for lane in range(U(LANES)):
         sums[lane] = 0
+    near = False
     for chunk in range(U(len(local) // 4)):
+        near = False  # the last one counts; in a loop of its own, each sum would be tested alone
         for lane in range(U(LANES)):
             part = np.uint16(0)  # holds the sum of four squares
             for i in range(U(4)):
@@ -105,8 +109,5 @@ def measure_codes(
                 gap = np.int16(code - local[number])
                 part = np.uint16(part + np.uint16(gap * gap))
             sums[lane] = np.int32(sums[lane] + np.int32(part))
-    lowest: np.int32 = sums[0]
-    for lane in range(U(LANES)):
-        if sums[lane] < lowest:
-            lowest = sums[lane]
-    return lowest
+            near = near | (sums[lane] <= limit)
+    return near

@@ -22,6 +22,10 @@ log(10 / 7) < 52, which is what a search needs; behind it the rows of one leaf."
 LANES, LARGEST_CODE = 32, 63
 """Codes of this many rows are measured together, and the largest code: see `leaf_codes.py`."""
 
+SUMS, LOCAL = 2 * STACK, 2 * STACK + LANES // 2
+"""Where the distances of LANES codes, in int32, and the codes of the key, in int16, begin in the
+scratch space of a search. Before them are the places and the bounds of its stack."""
+
 # Columns of `nodes`. CHILD, SIZE and FIRST_ROW have one number for each side: left, right. Node 0
 # has no split.
 CHILD, FIRST_ROW = 0, 4
@@ -72,6 +76,13 @@ def n_records(key_dim: int, n_rows: int) -> int:
 def n_codes(key_dim: int) -> int:
     """Return the number of codes of a row."""
     return -(-key_dim // 4) * 4 if key_dim >= MANY else 0
+
+
+@register_jitable
+def scratch_size(key_dim: int) -> int:
+    """Return the number of float64 of the scratch space of a search."""
+    codes: int = n_codes(key_dim)  # a multiple of four
+    return LOCAL + codes // 4
 
 
 def empty_tree(key_dim: int, n_rows: int) -> TreeArrays:

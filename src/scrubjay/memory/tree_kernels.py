@@ -41,15 +41,17 @@ from scrubjay.memory.tree_arrays import (
     HEAVY,
     LANES,
     LEAF,
+    LOCAL,
     MANY,
     SPLIT_DIM,
     SPLIT_ROW,
     STACK,
+    SUMS,
     WHOLE,
     TreeArrays,
     leaf_fill,
     leaf_slots,
-    n_codes,
+    scratch_size,
 )
 
 SAMPLE = 64
@@ -66,9 +68,8 @@ def find_neighbors(
 
     They are sorted by (distance, row); entries beyond the returned number are not changed.
     """
-    places = np.empty(STACK, np.int64)
-    bounds = np.empty(STACK, np.float64)
-    count: int = search(tree, key, k, radius, rows, distances, places, bounds)
+    scratch = np.empty(scratch_size(len(key)))
+    count: int = search(tree, key, k, radius, rows, distances, scratch)
     return count
 
 
@@ -78,7 +79,7 @@ def tree_size(tree: TreeArrays) -> int:
     return int(tree.nodes[0, SIZE])
 
 
-@compiled(nogil=True)
+@compiled(**UNCOUNTED)
 def search(
     tree: TreeArrays,
     key: Singles,
@@ -86,10 +87,11 @@ def search(
     radius: float,
     rows: Ints,
     distances: Floats,
-    places: Ints,
-    bounds: Floats,
+    scratch: Floats,
 ) -> int:
-    """Like `find_neighbors`, with the caller's stack, so that a batch allocates it once.
+    """Like `find_neighbors`, with scratch space of the caller's, `scratch_size` numbers.
+
+    It creates no arrays, which would take as long as visiting some leaves.
 
     In many dimensions, most boxes are rejected by an approximate distance, and most rows by their
     codes; those that cannot be rejected with certainty are measured exactly.
@@ -98,11 +100,12 @@ def search(
     many = len(key) >= MANY
     doubt = (len(key) + DOUBT) * ROUGH if many else 0.0
     worst, worst_row = radius * radius, NO_ROW
-    # without codes no arrays are allocated, which would take as long as visiting a leaf
-    local, sums = places[:0].view(np.int16), places[:0].view(np.int32)
+    size = scratch_size(len(key))
+    places, bounds = scratch[:STACK].view(np.int64), scratch[STACK:SUMS]
+    picked, measured = places[LEAF:], bounds[LEAF:]  # the rows of one leaf
+    sums, local = scratch[SUMS:LOCAL].view(np.int32), scratch[LOCAL:size].view(np.int16)
     codes, error, limit = tree.buckets.view(np.int8), 0.0, np.int32(0)
     if many:
-        local, sums = np.zeros(n_codes(len(key)), np.int16), np.empty(LANES, np.int32)
         error = encode_key(boxes, key, local)
         limit = code_limit(boxes, len(key), error, worst)
     count = 0
@@ -147,16 +150,16 @@ def search(
         if many:
             surely_worse = max(worst * (1.0 + doubt), SMALLEST)
             found = pick_rows(
-                tree, codes, np.int64(~child), found, key, local, sums, limit, surely_worse, places
+                tree, codes, np.int64(~child), found, key, local, sums, limit, surely_worse, picked
             )
         else:
             for slot in range(found):
-                places[LEAF + slot] = tree.buckets[~child, slot]
+                picked[slot] = tree.buckets[~child, slot]
         # all distances first: a branch that the processor cannot predict would delay each of them
         for i in range(found):
-            bounds[LEAF + i] = key_distance(keys, places[LEAF + i], key)
+            measured[i] = key_distance(keys, picked[i], key)
         for i in range(found):
-            row, distance = places[LEAF + i], bounds[LEAF + i]
+            row, distance = picked[i], measured[i]
             if distance > worst or (distance == worst and row > worst_row):
                 continue
             position = min(count, k - 1)
@@ -187,21 +190,24 @@ def pick_rows(
     sums: Rows,
     limit: np.int32,
     surely_worse: float,
-    places: Ints,
-) -> int:
-    """Write the rows of a leaf that may be within `worst` behind the stack; return their number."""
-    found = 0
+    picked: Ints,
+) -> np.int64:
+    """Fill `picked` with the rows of a leaf that may be within `worst`; return their number.
+
+    Without branches, which the processor could not predict: each row is written, and stays if the
+    next one is written behind it.
+    """
+    found, kept = U(0), U(0)
     for first in range(0, size, LANES):
-        if measure_codes(codes, leaf, first, local, sums) > limit:
+        if not measure_codes(codes, leaf, first, local, sums, limit):
             continue
-        for slot in range(first, min(first + LANES, size)):
-            row = np.int64(tree.buckets[leaf, slot])
-            if sums[slot - first] > limit:
-                continue
-            if not surely_worse < rough_distance(tree.keys, row, key) <= LARGEST:
-                places[LEAF + found] = row
-                found += 1
-    return found
+        for lane in range(U(min(LANES, size - first))):
+            picked[found] = tree.buckets[U(leaf), U(first) + lane]
+            found += U(sums[lane] <= limit)
+    for i in range(found):
+        row = picked[kept] = picked[i]
+        kept += U(not surely_worse < rough_distance(tree.keys, row, key) <= LARGEST)
+    return np.int64(kept)
 
 
 # ---------------------------------------------------------------- add and remove

@@ -22,7 +22,7 @@ from scrubjay.memory.table import (
     OLDEST,
     TableArrays,
 )
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int8]
@@ -93,11 +93,11 @@ def write_rows(
         bad: int = find_bad(keys, values, records, exponents, key)
         if bad >= 0:
             return ~bad
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK, np.float64)
+    scratch = np.empty(scratch_size(len(key)))
     nearest, distance = np.empty(1, np.int64), np.empty(1, np.float64)
     written_rows: int = write_in_turn(
         index, table, capacity, threshold, rule, blend_rate, recency, keys, values, records,
-        backwards, done, key, places, bounds, nearest, distance, rows, outcomes,
+        backwards, done, key, scratch, nearest, distance, rows, outcomes,
     )  # fmt: skip
     return written_rows
 
@@ -117,8 +117,7 @@ def write_in_turn(
     backwards: bool,
     done: int,
     key: Singles,
-    places: Ints,
-    bounds: Floats,
+    scratch: Floats,
     nearest: Ints,
     distance: Floats,
     rows: Ints,
@@ -132,10 +131,8 @@ def write_in_turn(
         value = np.float32(values[i])
         hit = False
         if rule != APPEND:
-            hit = (
-                index_search(index, key, len(nearest), threshold, nearest, distance, places, bounds)
-                > 0
-            )
+            found = index_search(index, key, len(nearest), threshold, nearest, distance, scratch)
+            hit = found > 0
         if hit:
             row = nearest[0]
             value = value_on_hit(rule, blend_rate, table.values[row], value)
