@@ -37,7 +37,7 @@ from scrubjay.agents.sampling import copy_action
 from scrubjay.compiled import compiled
 from scrubjay.memory import EpisodicMemory
 from scrubjay.memory.kdtree import TreeArrays, search
-from scrubjay.memory.tree_arrays import STACK
+from scrubjay.memory.tree_arrays import scratch_size
 from scrubjay.training.collector import Order
 
 Ints = npt.NDArray[np.int64]
@@ -437,8 +437,8 @@ def best_action(
     for j in range(dim):
         place[j] = key[j]
     rows, squared = np.empty(size, np.int64), np.empty(size)
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK)
-    n = search(tree, place, MODEL, np.inf, rows, squared, places, bounds)
+    scratch = np.empty(scratch_size(dim))
+    n = search(tree, place, MODEL, np.inf, rows, squared, scratch)
     effect = np.empty((1 + dim + width, dim + 1))
     least, most = fit_model(tree, moves, nexts, rewards, ended, place, rows, squared, n, effect)
     if least > most:
@@ -455,7 +455,7 @@ def best_action(
                 predicted[j] = place[j] + value
             else:
                 reward = min(max(value, least), most)
-        n = search(tree, predicted, STATES, np.inf, rows, squared, places, bounds)
+        n = search(tree, predicted, STATES, np.inf, rows, squared, scratch)
         value = local_value(tree, values, predicted, rows, squared, n, normal, slope)
         score = reward + gamma * value
         if score > highest:
@@ -593,11 +593,11 @@ def evaluate(
     tree = TreeArrays(tree_keys, nodes, boxes, buckets)
     linked, weights = np.zeros((len(values), LINKS), np.int64), np.zeros((len(values), LINKS))
     rows, squared = np.empty(LINKS, np.int64), np.empty(LINKS)
-    places, bounds = np.empty(STACK, np.int64), np.empty(STACK)
+    scratch = np.empty(scratch_size(nexts.shape[1]))
     for i in range(len(values)):
         if ended[i, 0]:
             continue
-        n = search(tree, nexts[i], LINKS, np.inf, rows, squared, places, bounds)
+        n = search(tree, nexts[i], LINKS, np.inf, rows, squared, scratch)
         reach, total = squared[n - 1] * 1.2 + 1e-12, 0.0
         for t in range(n):
             linked[i, t], weights[i, t] = rows[t], (1.0 - squared[t] / reach) ** 2
