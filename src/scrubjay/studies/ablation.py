@@ -220,8 +220,9 @@ def _draw_task(axes: "Axes", task: str, rows: Sequence[Row], labels: Sequence[st
         axes.plot(number_of(row["mean"]), place, "|", color=INK, markersize=9)
     if rows[0]["target"] is not None:
         axes.axvline(number_of(rows[0]["target"]), color=SOFT, linewidth=0.9, linestyle=":")
-    axes.set_xlim(-0.05, 1.06)
-    axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    best = next((case.optimum for case in CASES if case.title == task), 1.0)
+    axes.set_xlim(-0.05 * best, 1.06 * best)
+    axes.set_xticks([0, best / 2, best], ["0", f"{best / 2:g}", f"{best:g}"])
     axes.set_xlabel(METRIC_LABELS[str(rows[0]["metric"])])
 
 
@@ -246,7 +247,7 @@ _EPISODES = "20 greedy episodes each (one where nothing is random). "
 _NOTE = (
     "Between CECPlus and CEC (the paper's rule), each line is CECPlus with one part taken away; "
     "empty lines were not run, or have no such part. The first panel is the mean of all "
-    "evaluations of all tasks, to which early success adds."
+    "evaluations of the tasks with a success rate, to which early success adds."
 )
 PREFACE = """# Ablation of CECPlus
 

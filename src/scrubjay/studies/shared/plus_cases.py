@@ -30,7 +30,7 @@ N_EVAL_EPISODES = 20
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A task, its training steps and evaluations, and the target with its step."""
+    """A task, its training steps and evaluations, the target with its step, and the best value."""
 
     title: str
     task: str
@@ -40,6 +40,7 @@ class Case:
     target: float
     task_options: Mapping[str, Any] = field(default_factory=dict)
     metric: str = "success"
+    optimum: float = 1.0
 
     @property
     def n_eval_episodes(self) -> int:
@@ -105,8 +106,9 @@ def draw_cases(table: ResultTable, cases: Sequence[Case]) -> "Figure":
     titles = {(case.task, case.metric): case.title for case in cases}
     panels = by_title(curves_of(table.rows), titles)
     figure = learning_curves(panels, "bootstrap", notes=table.notes).figure
-    for place, (axes, curves) in enumerate(zip(figure.axes, panels.values(), strict=False)):
-        axes.set_ylim(-0.04, 1.04)
+    best = {case.title: case.optimum for case in cases}
+    for place, (axes, (title, curves)) in enumerate(zip(figure.axes, panels.items(), strict=False)):
+        axes.set_ylim(-0.04 * best[title], 1.04 * best[title])
         if place % 3 and curves[0].metric == "success":
             axes.set_ylabel("")
     return figure

@@ -14,11 +14,9 @@ class SuiteTask(Case):
 
     Attributes:
         family: What makes it hard.
-        optimum: The best value of its metric.
     """
 
     family: str = ""
-    optimum: float = 1.0
 
 
 def _of(
