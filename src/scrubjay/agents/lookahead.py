@@ -1,15 +1,15 @@
-"""Lookahead: the second rule of decisions, for tasks that reward nearly every step.
+"""Lookahead: the second decision rule of `CECPlus`, for tasks that reward most steps.
 
-The rule of `CECPlus` follows the best of its neighbours. Where rewards are dense and the dynamics
-unstable, the best neighbour's action is wrong for the present state, and a maximum over noisy
-values chooses mistakes. This rule follows no row and takes no maximum over values: it predicts the
-next state with a model of the nearest steps, and takes the action whose next state has the highest
-average value (kernel-based reinforcement learning: Ormoneit and Sen, 2002; locally weighted
-learning for control: Atkeson, Moore and Schaal, 1997). docs/plus.md has the formulas.
+The first rule takes the action of the best neighbour. Where rewards are dense and the dynamics
+unstable, that action is wrong for the present state, and the maximum of noisy values selects
+mistakes. This rule predicts the next state of each action with a linear model of the nearest steps,
+and takes the action whose next state has the highest average value (kernel-based reinforcement
+learning: Ormoneit and Sen, 2002; locally weighted learning for control: Atkeson, Moore and Schaal,
+1997). docs/plus.md has the formulas.
 
-It is used only if most steps are rewarded. Both rules then play episodes in turn until each has
-played ten. After that, lookahead plays three of four, and is the greedy rule, while its recent
-episodes have the higher mean return; otherwise it plays one of four.
+It is used only if most steps are rewarded. Both rules are then used in alternate episodes until
+each has played ten. After that, the rule whose recent episodes have the higher mean return plays
+three of four, and all greedy episodes if it is lookahead.
 """
 
 from collections.abc import Mapping
@@ -45,27 +45,27 @@ Records = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Singles = npt.NDArray[np.float32]
 
-LOOKED = -2  # in the trace, in place of the row that was followed
-FEWEST = 500  # steps after which the share of rewarded ones is known
+LOOKED = -2  # in the trace, in place of a row: the action was chosen by lookahead
+FEWEST = 500  # steps before the share of rewarded steps is used
 TRIALS = 10  # episodes of each rule before they are compared
 RECENT = 20  # episodes of each rule that are compared
-RARELY = 4  # of so many episodes, one is played by the other rule
-MODEL = 40  # steps to which the model is fitted
-STATES = 30  # rows around a predicted state that tell its value
-LINKS = 10  # rows around a next state in the evaluation
+RARELY = 4  # one of so many episodes is played by the worse rule
+MODEL = 40  # nearest steps, to which the model is fitted
+STATES = 30  # rows that give the value of a predicted state
+LINKS = 10  # rows that give the value of a next state in the evaluation
 RIDGE = 1e-3
 PASSES = 200  # over all rows, at most
-SETTLED = 1e-3  # a pass that changes nothing by more than this share of the range is the last
-GROWTH = 0.25  # of the steps, between two evaluations
-SAME = 0.1  # a change of the scale (its logarithm) that is not worth a new index
-GRID = 21  # actions that are compared if they are one number
-MANY = 64  # and if they are several; more discrete ones are not compared
+SETTLED = 1e-3  # share of the range of values; a pass with smaller changes is the last
+GROWTH = 0.25  # growth of the number of steps between two evaluations
+SAME = 0.1  # smaller changes of the scale (logarithm) do not rebuild the index
+GRID = 21  # actions that are compared in a box of one dimension
+MANY = 64  # actions that are compared in larger boxes; the most discrete actions
 
 IN_TURN, RARE, MOSTLY = range(3)  # which episodes are played with lookahead
 
 
 class Lookahead:
-    """What the rule knows besides the rows of its memory.
+    """The state of lookahead, apart from its memory.
 
     Args:
         codec: Converts actions to stored numbers.
@@ -81,7 +81,7 @@ class Lookahead:
         self.next_fit = 0
 
     def make_memory(self, key_dim: int, capacity: int) -> EpisodicMemory:
-        """The memory of all steps: a row for each state, terminal ones too, which are worth 0.
+        """The memory of all steps: a row for each state; terminal states have the value 0.
 
         Args:
             key_dim: Dimensions of a key.
@@ -167,7 +167,7 @@ class Lookahead:
             memory.set_values(np.arange(len(memory)), evaluated(memory, gamma))
 
     def _rescale(self, memory: EpisodicMemory) -> None:
-        """Measure distances in the present spread of all states, not in that of the first ones."""
+        """Scale keys by the present spread of all states instead of that of the first ones."""
         spread = memory.keys.std(axis=0, dtype=np.float64)
         factor = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 1.0)
         if np.abs(np.log(factor)).max() > SAME:
@@ -193,7 +193,7 @@ class Lookahead:
         )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """What a file contains.
+        """The counters for a file.
 
         Returns:
             The counters by name.
@@ -207,7 +207,7 @@ class Lookahead:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what a file contains.
+        """Restore the counters from a file.
 
         Args:
             state: The counters by name.
@@ -220,7 +220,7 @@ class Lookahead:
 
 
 class LookaheadAgent(MemoryAgent):
-    """What lookahead adds to a method whose memory is not changed by it.
+    """A method with lookahead, which does not change the method's own memory.
 
     The settings `lookahead` and `capacity` belong to the method, which calls these functions where
     it decides and learns.
