@@ -224,3 +224,20 @@ def test_an_explanation_has_the_greedy_action(monkeypatch):
         explained = agent.explain(observation)
         assert agent.codec.decode(explained.action) == action
         assert explained.followed == -1
+
+
+def test_other_threads_may_predict_while_an_episode_is_learned(monkeypatch):
+    """The arguments of a decision are never missing in between, not even for a moment."""
+    agent = CECPlus(balancing(), seed=100).learn(2000)
+    assert agent._ahead_arguments is not None
+    seen = []
+    arguments = lookahead.Lookahead.arguments
+
+    def watched(known, *given):
+        seen.append(agent._ahead_arguments)
+        return arguments(known, *given)
+
+    monkeypatch.setattr(lookahead.Lookahead, "arguments", watched)
+    agent.memory_changed()
+    assert len(seen) == 1
+    assert seen[0] is not None

@@ -241,13 +241,13 @@ class LookaheadAgent(MemoryAgent):
 
     def prepare_lookahead(self) -> None:
         """Note what a decision needs, once the steps of a task with dense rewards are evaluated."""
-        ahead, steps = self._ahead, self.memories.get("steps")
-        self._ahead_arguments = None
-        if ahead is None or steps is None or self._has_collectors:
-            return
-        if ahead.is_dense and ahead.next_fit:
-            self._turn = ahead.turn
-            self._ahead_arguments = ahead.arguments(steps, self.gamma)
+        ahead, steps, given = self._ahead, self.memories.get("steps"), None
+        if (
+            ahead is not None and steps is not None and not self._has_collectors
+            and ahead.is_dense and ahead.next_fit
+        ):  # fmt: skip
+            self._turn, given = ahead.turn, ahead.arguments(steps, self.gamma)
+        self._ahead_arguments = given  # set once, because other threads may predict meanwhile
 
     def look_ahead_in(self, lanes: Lanes, bad: int) -> int:
         """Replace actions of the memory, unless a lane had a bad key.
@@ -259,9 +259,10 @@ class LookaheadAgent(MemoryAgent):
         Returns:
             The same result.
         """
-        if bad < 0 and self._ahead_arguments is not None:
+        given = self._ahead_arguments
+        if bad < 0 and given is not None:
             own = lanes.keys, lanes.actions, lanes.trace, lanes.state
-            look_ahead_in_lanes(*self._ahead_arguments, self._turn, FOLLOWED, *own)
+            look_ahead_in_lanes(*given, self._turn, FOLLOWED, *own)
         return bad
 
     def look_ahead_from(self, keys: Floats, found: Stored) -> Stored:
@@ -274,8 +275,9 @@ class LookaheadAgent(MemoryAgent):
         Returns:
             The actions.
         """
-        if self._ahead_arguments is not None and self._turn == MOSTLY:
-            look_ahead(*self._ahead_arguments, np.asarray(keys, np.float64), found)
+        given = self._ahead_arguments
+        if given is not None and self._turn == MOSTLY:
+            look_ahead(*given, np.asarray(keys, np.float64), found)
         return found
 
     def explain_lookahead(self, key: Floats) -> Explanation | None:
